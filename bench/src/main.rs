@@ -1,8 +1,8 @@
 //! bashd's benchmarks: every figure stands beside its physical limit, measured in turn with it.
 //!
-//! `cargo run --profile dist -p bashd-bench` prints one table. A workload is one file in `workload/`
-//! and one line of its table. Nothing here fails because a bar is missed: machines differ, and whoever
-//! reads the table judges. A wrong reply does fail.
+//! `cargo run --profile dist -p bashd-bench` prints one table. A workload is one file in
+//! `workload/` and one line of its table. Nothing here fails because a bar is missed: machines
+//! differ, and whoever reads the table judges. A wrong reply does fail.
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 #![expect(clippy::print_stderr, reason = "its progress is shown while it runs")]

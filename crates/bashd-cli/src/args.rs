@@ -185,11 +185,12 @@ pub(crate) struct RunOptions {
     /// Run the command in a terminal of the same size as yours, or else of 120 columns and 40 rows.
     #[arg(long)]
     pub(crate) pty: bool,
-    /// Return at once; the command continues as a job (`bashd jobs`), until --timeout if that is given.
+    /// Return at once; the command continues as a job (`bashd jobs`), until --timeout if that is
+    /// given.
     #[arg(long)]
     pub(crate) background: bool,
-    /// What to do at the timeout: kill ends the command, background lets it continue as a job. Without
-    /// this it is ended; with --input it does what the tool's schema says.
+    /// What to do at the timeout: kill ends the command, background lets it continue as a job.
+    /// Without this it is ended; with --input it does what the tool's schema says.
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_timeout: Option<OnTimeoutName>,
     /// Keep the command's stdin open for `bashd jobs send`.
@@ -216,7 +217,8 @@ pub(crate) enum OnTimeoutName {
 /// Options that decide whether a command may run, besides the rules of profile and configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Judging {
-    /// Allow only commands that read, and test runners: compat checks prefixes, strict every option.
+    /// Allow only commands that read, and test runners: compat checks prefixes, strict every
+    /// option.
     #[arg(long, value_name = "MODE")]
     pub(crate) safe_mode: Option<SafeModeName>,
     /// Deny commands that one of the caller's `--tools` does better.
@@ -246,8 +248,8 @@ pub(crate) struct CheckOptions {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// The shell script to judge, as one argument; `-` reads JSON lines `{"id", "command", "tools"?}`
-    /// from stdin and answers each with one JSON line.
+    /// The shell script to judge, as one argument; `-` reads JSON lines
+    /// `{"id", "command", "tools"?}` from stdin and answers each with one JSON line.
     pub(crate) command: String,
     #[command(flatten)]
     pub(crate) judging: Judging,

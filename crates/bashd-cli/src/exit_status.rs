@@ -22,7 +22,8 @@ use std::process::ExitCode;
 pub(crate) enum ExitStatus {
     /// Done.
     Success,
-    /// `doctor`: something that bashd needs is missing; `jobs wait`: the condition can't be met any more; `minimize test`: a filter fails its test.
+    /// `doctor`: something that bashd needs is missing; `jobs wait`: the condition can't be met any
+    /// more; `minimize test`: a filter fails its test.
     Unfit,
     /// `hook`: the tool call is blocked.
     Blocked,

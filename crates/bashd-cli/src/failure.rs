@@ -1,4 +1,5 @@
-//! Failures of the binary: whose fault it was, the chain of causes, and hints; printed in one place.
+//! Failures of the binary: whose fault it was, the chain of causes, and hints; printed in one
+//! place.
 
 use crate::exit_status::ExitStatus;
 use crate::print::{Paint, Printer};

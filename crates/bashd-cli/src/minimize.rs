@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 /// stdout.
 ///
 /// Without `--command`, it removes only what carries no facts: escapes, overwritten frames and
-/// repeats. Short output, machine formats and file contents come out unchanged. The exit status is 0
-/// in each case.
+/// repeats. Short output, machine formats and file contents come out unchanged. The exit status is
+/// 0 in each case.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct MinimizeOptions {
@@ -76,7 +76,8 @@ pub(crate) fn minimize(
     for problem in problems {
         printer.warn(&problem);
     }
-    // The user asked for it: the settings about what to leave out apply only to the output of calls.
+    // The user asked for it: the settings about what to leave out apply only to the output of
+    // calls.
     let user_filters = own.map(|own| own.user_filters).unwrap_or_default();
     let mut bytes = Vec::new();
     std::io::stdin()

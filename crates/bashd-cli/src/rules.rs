@@ -1,5 +1,5 @@
-//! `bashd rules`: every rule, whether it is on in a profile, why, and an example; and the word on a
-//! profile that has none.
+//! `bashd rules`: every rule, whether it is on in a profile, why, and an example; and the remark
+//! about a profile that has none.
 
 use crate::args::RulesOptions;
 use crate::exit_status::ExitStatus;
@@ -32,7 +32,7 @@ pub(crate) fn rules(
     let profile = settings.profile(name.unwrap_or(&settings.config.profile))?;
     let on = settings.config.guard(&profile);
     let compiled_in = RULES.iter().map(|rule| {
-        let in_force = on.rules().iter().find(|other| other.name == rule.name);
+        let in_force = on.rules().find(|other| other.name == rule.name);
         line_of(
             in_force.copied().unwrap_or(rule),
             in_force.is_some(),
@@ -143,8 +143,8 @@ fn show(lines: &[RuleLine], profile: &Profile, printer: &Printer) -> Result<(), 
     page.finish()
 }
 
-/// Says once for each profile that it has no rules by its document. The word is on stderr, where no
-/// reply goes; what was said is remembered by an empty file of the state directory.
+/// Says once for each profile that its document gives it no rules. This goes to stderr, which
+/// carries no reply; an empty file in the state directory remembers it.
 pub(crate) fn say_if_there_are_none(settings: &ConfigInForce, profile: &str, printer: &Printer) {
     let name = if profile.is_empty() {
         settings.config.profile.as_str()
@@ -167,7 +167,7 @@ pub(crate) fn say_if_there_are_none(settings: &ConfigInForce, profile: &str, pri
          config.toml switches bashd's on (said once)",
         profile.name
     ));
-    // What can't be remembered is said again.
+    // If it can't be remembered, it is said again.
     let mut private = fs::DirBuilder::new();
     if private
         .recursive(true)

@@ -13,7 +13,7 @@ pub(crate) fn build() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// Fails where there are too few descriptors: tokio panics when it can't have those of its signals.
+/// Fails if there are too few descriptors: tokio panics if it can't open those for its signals.
 fn check_room() -> io::Result<()> {
     let one = || rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 0);
     let held: Result<Vec<OwnedFd>, _> = std::iter::repeat_with(one).take(OWN_DESCRIPTORS).collect();

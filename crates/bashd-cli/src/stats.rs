@@ -19,9 +19,10 @@ const TOKENIZER: &str = "o200k_base";
 
 /// Show what minimizing output saved, by command.
 ///
-/// Compares the tokens (`o200k_base`) that calls showed with those that they would have shown within
-/// their profile's window. Reading the raw output later counts as a cost; a loss is a negative number.
-/// Where the raw output is gone, the figures are estimated from bytes and marked with ~.
+/// Compares the tokens (`o200k_base`) that calls showed with those that they would have shown
+/// within their profile's window. Reading the raw output later counts as a cost; a loss is a
+/// negative number. Where the raw output is gone, the figures are estimated from bytes and marked
+/// with ~.
 #[derive(Debug, Args)]
 pub(crate) struct Stats {
     /// Print one JSON object.
@@ -47,7 +48,8 @@ pub(crate) fn stats(
         ..RecordQuery::default()
     };
     let system = |chain| Failure::of(FailureKind::System, chain);
-    // Loading its vocabulary takes a moment, so it is loaded here and only if there is something to count.
+    // Loading its vocabulary takes a moment, so it is loaded here and only if there is something to
+    // count.
     let mut tokenizer = None;
     let mut failed = None;
     let mut count = |text: &str| {

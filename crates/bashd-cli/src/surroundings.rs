@@ -31,7 +31,7 @@ pub(crate) struct ColorHints {
 
 /// Whether a command of ours started this process.
 pub(crate) fn is_in_a_run() -> bool {
-    env::var_os("BASHD_RUN").is_some()
+    env::var_os(env_vars::RUN).is_some()
 }
 
 /// Finds bashd's places: `BASHD_HOME`, else the XDG directories.
@@ -92,8 +92,8 @@ pub(crate) fn for_commands(cwd: Option<&Path>) -> Result<bashd::Surroundings, Fa
     })
 }
 
-/// What a single command inherits. If the current directory is gone, its former path is used, so that
-/// there is a reply that says which directory is missing.
+/// What a single command inherits. If the current directory is gone, its former path is used, so
+/// that there is a reply that says which directory is missing.
 pub(crate) fn for_one_command() -> bashd::Surroundings {
     bashd::Surroundings {
         cwd: env::current_dir().unwrap_or_else(|_| path_of_gone_directory()),

@@ -1,4 +1,4 @@
-//! What a run is told of its output and of what it leaves: streams, quota, survivors.
+//! What a run is told about its output and about what it leaves: streams, quota, survivors.
 
 /// How stdout and stderr are captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -6,7 +6,7 @@
 pub enum Streams {
     /// One pipe: the order of stdout and stderr is true, but nobody can tell them apart.
     Merged,
-    /// Two pipes: the streams are apart, their mutual order is not knowable.
+    /// Two pipes: the streams are separate, but nobody can know their mutual order.
     Apart,
 }
 
@@ -23,8 +23,8 @@ pub enum Survivors {
 /// How many bytes of a run's output the spool keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Quota {
-    /// The first so many bytes.
+    /// Bytes from the start.
     pub head: u64,
-    /// The last so many bytes.
+    /// Bytes from the end.
     pub ring: u64,
 }

@@ -8,7 +8,7 @@ pub enum Exit {
     Code(i32),
     /// This signal killed it.
     Signal(i32),
-    /// It could not be ended in time, so that there is no status.
+    /// It could not be ended in time, so there is no status.
     Unknown,
 }
 

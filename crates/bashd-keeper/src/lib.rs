@@ -1,10 +1,10 @@
 //! Runs a shell under a *keeper*: a small process that owns the tree, the output and the deadline.
 //!
-//! [`keeper`] is what runs in that process and the protocol by which it is asked; [`spool`] is where
-//! the output goes, bounded and with exact counts; [`job`] is the directory of a run that outlives
-//! its call; [`os`] is the operating system behind all of it. The keeper is single-threaded and waits
-//! for nobody, so there is no asynchronous runtime here; and this is the only crate with `unsafe`
-//! code, all of it in `os`.
+//! [`keeper`] is what runs in that process and the protocol by which it is asked; [`spool`] is
+//! where the output goes, bounded and with exact counts; [`job`] is the directory of a run that
+//! outlives its call; [`os`] is the operating system behind all of it. The keeper is
+//! single-threaded and waits for nobody, so there is no asynchronous runtime here; and this is the
+//! only crate with `unsafe` code, all of it in `os`.
 //!
 //! Used by `bashd`, which decides what runs and speaks to keepers. It depends on no other crate of
 //! ours.

@@ -90,3 +90,46 @@ impl fmt::Display for Reset {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Every reason; a new one does not compile until it is here.
+    fn all() -> impl Iterator<Item = Reset> {
+        std::iter::successors(Some(Reset::Exited), |reset| {
+            Some(match reset {
+                Reset::Exited => Reset::Killed(9),
+                Reset::Killed(_) => Reset::TimedOut,
+                Reset::TimedOut => Reset::Cancelled,
+                Reset::Cancelled => Reset::NoReport,
+                Reset::NoReport => Reset::Unusable,
+                Reset::Unusable => Reset::Restarted,
+                Reset::Restarted => Reset::Idle,
+                Reset::Idle => Reset::Evicted,
+                Reset::Evicted => Reset::BecameJob,
+                Reset::BecameJob => Reset::NewRcScript,
+                Reset::NewRcScript => Reset::Lost,
+                Reset::Lost => return None,
+            })
+        })
+    }
+
+    #[test]
+    fn the_page_about_sessions_lists_every_reason() {
+        let page = include_str!("../../../docs/sessions.md");
+        let (_, table) = page
+            .split_once("| `session_reset` | when |")
+            .expect("the table");
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with("| `"));
+        let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+        let texts: Vec<String> = all()
+            .map(|reset| reset.to_string().replace('9', "N"))
+            .collect();
+        assert_eq!(listed, texts.iter().map(String::as_str).collect());
+    }
+}

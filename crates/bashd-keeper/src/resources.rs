@@ -105,7 +105,7 @@ pub enum LimitKind {
 /// The limits in force for a command. Null means no limit, or one that cannot be enforced here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitsInForce {
-    /// By which means.
+    /// How they are enforced.
     pub kind: LimitKind,
     /// Seconds of processor time, per process in either case.
     pub cpu_seconds: Option<u64>,

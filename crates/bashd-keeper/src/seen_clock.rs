@@ -1,10 +1,11 @@
-//! The age of stored things, by time that really passed.
+//! The age of stored things, measured by the time that really passed.
 //!
 //! A clock may be set, by hand or by a time service that was late: ten days forward, and everything
-//! looks ten days older. So whoever is about to remove what is old looks here first. Each look is
+//! looks ten days older. So code that is about to remove old things asks here first. Each look is
 //! noted in a file with the time since boot beside the time of day. If the time of day went forward
 //! by more than the time since boot, that was a jump: its length is taken off the age of everything
-//! that is older than the jump. A clock that was set back makes things younger, which loses nothing.
+//! that is older than the jump. A clock that was set back makes things younger, which loses
+//! nothing.
 
 use crate::job::directory::{self, boot_id};
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The file in the directory of runs.
 const FILE: &str = "clock";
 
-/// What a clock may gain between two looks without having jumped.
+/// How much a clock may gain between two looks without having jumped.
 const DRIFT: Duration = Duration::from_mins(10);
 
 /// How long a machine may have been off before that is taken for a jump: nothing but the clock
@@ -92,7 +93,7 @@ impl SeenClock {
 }
 
 /// Makes it look as if the clock had gone forward by this much since the last look. For tests: a
-/// machine has one clock, and everybody's.
+/// machine has one clock, which everybody shares.
 #[doc(hidden)]
 pub fn pretend_jump(runs: &Path, by: Duration) {
     if let Some(mut look) = directory::read::<Look>(runs, FILE) {

@@ -10,10 +10,11 @@ pub trait Source {
     /// Newlines the stream had so far, kept or not.
     fn lines(&self) -> u64;
 
-    /// Reads what is kept of `range`, in order; what is gone is told as a gap, never as void bytes.
+    /// Reads what is kept of `range`, in order; missing bytes are reported as a gap, never as
+    /// zeros.
     fn read(&self, range: std::ops::Range<u64>) -> std::io::Result<Vec<StreamPiece>>;
 
-    /// What of `range` stands between streams, and was written by no command.
+    /// The part of `range` that is between streams, and that no command wrote.
     fn between(&self, _range: std::ops::Range<u64>) -> Omitted {
         Omitted::default()
     }
@@ -66,7 +67,7 @@ fn scan_for_line<S: Source + ?Sized>(source: &S, line: u64) -> std::io::Result<O
 pub enum StreamPiece {
     /// Bytes that are still there.
     Kept(Vec<u8>),
-    /// So many bytes were dropped here.
+    /// This many bytes were dropped here.
     Dropped(u64),
 }
 

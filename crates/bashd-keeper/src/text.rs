@@ -1,4 +1,4 @@
-//! The one lossy decoding: bytes to text, the same however they arrive.
+//! The one lossy decoding: bytes to text, the same however the bytes arrive.
 //!
 //! The result equals [`String::from_utf8_lossy`] on the whole: every maximal invalid part becomes
 //! one U+FFFD. This file adds that bytes may come in pieces ([`Decoder`]), and that a cut by

@@ -152,7 +152,7 @@ fn can_be_passed(name: &[u8], value: &[u8]) -> bool {
     !name.is_empty() && !name.contains(&0) && !value.contains(&0)
 }
 
-/// The value of the variable of this name, if the entry is its.
+/// The value in an entry, if the entry is that of the named variable.
 fn value_of<'a>(name: &[u8], entry: &'a [u8]) -> Option<&'a [u8]> {
     let is_it = entry.get(name.len()) == Some(&b'=') && entry.starts_with(name);
     is_it.then(|| entry.get(name.len() + 1..)).flatten()

@@ -154,7 +154,8 @@ impl Page<'_> {
             remarks.push(exact::ECHOES.to_owned());
         }
         if let Some(mark) = changes.mark {
-            remarks.push(format!("{mark}{}", exact::GROUPS));
+            let again = if changes.again > 0 { exact::AGAIN } else { "" };
+            remarks.push(format!("{mark}{}{again}", exact::GROUPS));
         }
         text.push_str(MARKER);
         if !remarks.is_empty() {

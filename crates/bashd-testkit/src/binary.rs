@@ -213,7 +213,7 @@ impl Transcript {
         self.block_with(&Redactor::new())
     }
 
-    /// The same, redacted further.
+    /// Likewise, redacted further.
     pub fn block_with(&self, redactor: &Redactor) -> String {
         let ended = match (self.status.code(), self.status.signal()) {
             (Some(code), _) => format!("exit {code}"),

@@ -247,8 +247,8 @@ impl Watched {
     }
 }
 
-/// Whether this is an ended job, or a file of one: on a busy machine, a process that takes its time
-/// to end becomes a job for a moment, and what ended stays to be looked at.
+/// Whether this is an ended job, or a file of one: on a busy machine, a process that takes long to
+/// end becomes a job for a moment, and ended jobs stay so that people can look at them.
 fn is_ended_job(path: &Path) -> bool {
     let has_status = |directory: &Path| directory.join("status.json").exists();
     has_status(path) || path.parent().is_some_and(has_status)

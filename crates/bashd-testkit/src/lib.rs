@@ -11,9 +11,9 @@
 //! | [`binary`] | runs of the built `bashd`, as one block of text with volatile parts redacted |
 //! | [`cases`] | data-driven cases from TOML files |
 //! | [`forked`] | a fork without exec, as some hosts make it |
-//! | [`unprivileged`] | the same test once more as a user without rights |
+//! | [`unprivileged`] | a test run again as a user without rights |
 //! | [`repeat`] | how often a rare fault is looked for: CI's fraction or the full count |
-//! | [`set_id`] | a program that runs as root whoever starts it |
+//! | [`set_id`] | a program that runs as root, no matter who starts it |
 //! | [`sources`] | the repository as text: its files, and the names of its tests |
 //! | [`loud`] | what could not be tested here, said where people see it |
 #![expect(

@@ -1,4 +1,5 @@
-//! A program that runs as root whoever starts it, for tests of what nobody else may look at or end.
+//! A program that runs as root, no matter who starts it: for tests of processes that nobody else
+//! may look at or end.
 
 use crate::unprivileged::NOBODY;
 use std::fs;

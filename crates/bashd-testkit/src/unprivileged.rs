@@ -1,4 +1,4 @@
-//! The same test once more, as a user without rights.
+//! Runs a test again, as a user without rights.
 //!
 //! As root, mode bits, EPERM, pipe quotas and `RLIMIT_NPROC` never show. So a fault test hands its
 //! body to [`as_each_user`], which runs it here and then, where here is root, starts this very test

@@ -38,7 +38,8 @@ impl Screen {
     }
 
     fn kill(&mut self) -> io::Result<()> {
-        // Only what still runs: the number of a process that was waited for may be another's by now.
+        // Only what still runs: the number of a process that was waited for may be another's by
+        // now.
         if self.exit()?.is_none() {
             kill_process_group(Pid::from_child(&self.child), Signal::KILL)?;
         }

@@ -23,7 +23,8 @@ fn read_lines(typed: &UnboundedSender<Typed>) -> io::Result<()> {
     loop {
         let mut line = String::new();
         let what = match stdin.read_line(&mut line)? {
-            // After Ctrl-D a terminal can be read on. A pipe is at its end, which is no wish to cancel.
+            // After Ctrl-D a terminal can be read on. A pipe is at its end, which is no wish to
+            // cancel.
             0 if stdin.is_terminal() => Typed::CtrlD,
             0 => return Ok(()),
             _ => Typed::Line(line),

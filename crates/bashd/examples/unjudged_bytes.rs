@@ -1,7 +1,7 @@
-//! The exact bytes of a script of one's own. A reply is made for a model: text, cut to a window, and
-//! judged before it runs. A program that wants every byte of both streams takes the run itself, which
-//! no rule judges and the ledger does not record. So it is for scripts that the program wrote itself,
-//! never for a model's.
+//! The exact bytes of a script of one's own. A reply is made for a model: text, cut to a window,
+//! and judged before it runs. A program that wants every byte of both streams takes the run itself,
+//! which no rule judges and the ledger does not record. So it is for scripts that the program wrote
+//! itself, never for a model's.
 //!
 //! `cargo run -p bashd --example unjudged_bytes`
 

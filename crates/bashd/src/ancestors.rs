@@ -4,10 +4,10 @@ use bashd_script::guard::Ancestor;
 use std::fs;
 use std::sync::OnceLock;
 
-/// More processes than this do not stand above one another.
+/// No process has more ancestors than this.
 const MOST: usize = 64;
 
-/// This process and those above it, found out once: they stay the same for as long as it lives.
+/// This process and those above it, looked up once: they stay the same for as long as it lives.
 pub(crate) fn of_this_process() -> &'static [Ancestor] {
     static ANCESTORS: OnceLock<Vec<Ancestor>> = OnceLock::new();
     ANCESTORS.get_or_init(|| above(std::process::id()))

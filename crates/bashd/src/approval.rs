@@ -1,8 +1,8 @@
 //! Asking somebody whether a command may run, and remembering what was answered.
 //!
-//! Only an explicit yes of a person lets a command run: no answer, any other answer and nobody to ask are
-//! denials. `desk` asks everybody who can be asked, and the first answer counts; `grants` remembers a yes that
-//! was given for longer than once.
+//! Only an explicit yes of a person lets a command run: no answer, any other answer and nobody to
+//! ask are denials. `desk` asks everybody who can be asked, and the first answer counts; `grants`
+//! remembers a yes that was given for longer than once.
 
 pub(crate) mod desk;
 mod grants;
@@ -26,8 +26,8 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Waits for the answer that counts, whoever gave it: a front end can then take its question back.
-    /// Never ends if the call is over before.
+    /// Waits for the answer that counts, from any approver: a front end can then withdraw its
+    /// question. Never ends if the call is over before.
     pub async fn answered(&self) -> ApprovalAnswer {
         let mut answered = self.answered.clone();
         let answer = answered.wait_for(Option::is_some).await;
@@ -79,6 +79,6 @@ impl ApprovalAnswer {
     }
 }
 
-/// Asks somebody. Dropped with the call that waits for it, and when somebody else has answered.
+/// Asks somebody. Dropped with the call that waits for it, or when somebody else has answered.
 pub type Approver =
     Arc<dyn Fn(Approval) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> + Send + Sync>;

@@ -1,8 +1,8 @@
 //! The engine: the pipeline from a call to its reply.
 //!
-//! [`EngineCore::stages`] and [`EngineCore::show`] list the pipeline in order and contain no stage's
-//! logic. Every future of an engine may be dropped at any time: the command that it waits for is then
-//! ended by its keeper.
+//! [`EngineCore::stages`] and [`EngineCore::show`] list the pipeline in order and contain no
+//! stage's logic. Every future of an engine may be dropped at any time: the command that it waits
+//! for is then ended by its keeper.
 
 mod jobs;
 mod session_state;
@@ -127,6 +127,17 @@ impl Engine {
         Box::pin(self.0.perform(&call.into(), None)).await
     }
 
+    /// The reply to a call that can't even begin, because its front end could not be set up: in the
+    /// profile's form, and recorded like any other. It needs no runtime.
+    pub fn fail(&self, call: &Call, error: Error) -> Reply {
+        let (shared, begun) = (&self.0, Instant::now());
+        let entry = LedgerEntry::new(&shared.ledger, call.raw_text());
+        let found = shared.profile(call.profile());
+        let profile = found.unwrap_or_else(|_| shared.fallback(call.profile()));
+        let ending = Err(Ending::Failed(error, None));
+        shared.close(call, entry, &profile, ending, begun)
+    }
+
     /// Like `run`, reporting events while the call runs.
     pub fn stream(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
@@ -153,8 +164,8 @@ impl Engine {
         Running::new(reply, keyboard, events, Some(slot))
     }
 
-    /// Runs one request without judging or recording it, and hands out the run itself: its exit and its
-    /// spools, before any window or reply.
+    /// Runs one request without judging or recording it, and hands out the run itself: its exit and
+    /// its spools, before any window or reply.
     ///
     /// For programs that want the bytes of scripts of their own.
     pub async fn run_unjudged(&self, request: &Request, streams: Streams) -> Result<Run> {
@@ -183,9 +194,10 @@ impl Engine {
         }
     }
 
-    /// Adds somebody who is asked when a rule wants approval; without anybody, such commands are denied.
-    /// All of them are asked at once, and the approver of the call ([`Call::approved_by`]) with them; the
-    /// first answer counts, and the others see it ([`Approval::answered`](crate::approval::Approval::answered)).
+    /// Adds somebody who is asked when a rule wants approval; without anybody, such commands are
+    /// denied. All of them are asked at once, and the approver of the call ([`Call::approved_by`])
+    /// with them; the first answer counts, and the others see it
+    /// ([`Approval::answered`](crate::approval::Approval::answered)).
     pub fn ask(&self, approver: Approver) {
         self.0.desk.add(approver);
     }
@@ -244,14 +256,26 @@ impl EngineCore {
                 let ending = self.stages(&profile, call, &mut entry, watch).await;
                 (profile, ending)
             }
-            Err(missing) => (Library::fallback(), Err(missing.into())),
+            Err(missing) => (self.fallback(call.profile()), Err(missing.into())),
         };
+        self.close(call, entry, &profile, ending, begun)
+    }
+
+    /// The last of a call: its reply and its record. `Err` is an ending before the last stage.
+    fn close(
+        &self,
+        call: &Call,
+        mut entry: LedgerEntry<'_>,
+        profile: &Arc<Profile>,
+        ending: Result<Ending, Ending>,
+        begun: Instant,
+    ) -> Reply {
         let ending = ending.unwrap_or_else(|early| {
-            entry.cwd = call.directory(&profile, &self.surroundings.cwd);
+            entry.cwd = call.directory(profile, &self.surroundings.cwd);
             early
         });
-        let reply = reply::reply(&profile, &ending, begun.elapsed());
-        self.warn(entry.close(&profile, &ending, &reply));
+        let reply = reply::reply(profile, &ending, begun.elapsed());
+        self.warn(entry.close(profile, &ending, &reply));
         reply
     }
 
@@ -383,7 +407,8 @@ impl EngineCore {
         }
     }
 
-    /// The last arrows of the pipeline: readers, minimize, keep, window; what they make is the reply's.
+    /// The last arrows of the pipeline: readers, minimize, keep, window; what they make is the
+    /// reply's.
     fn show(
         &self,
         profile: &Profile,
@@ -455,11 +480,20 @@ impl EngineCore {
     }
 
     fn profile(&self, name: &str) -> Result<Arc<Profile>, Missing> {
-        self.profiles.get(if name.is_empty() {
+        self.profiles.get(self.profile_name(name))
+    }
+
+    /// The profile whose words say that this one can't be had.
+    fn fallback(&self, name: &str) -> Arc<Profile> {
+        Library::fallback(self.profile_name(name))
+    }
+
+    fn profile_name<'a>(&'a self, name: &'a str) -> &'a str {
+        if name.is_empty() {
             &self.config.profile
         } else {
             name
-        })
+        }
     }
 
     fn setting<'a>(

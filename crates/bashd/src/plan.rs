@@ -20,7 +20,7 @@ pub(crate) use self::directory::check_way;
 pub(crate) use self::draft::{Draft, RcWish, resolve};
 pub(crate) use self::environment::Inheritance;
 pub(crate) use self::resolve::{SessionState, Setting, draft};
-pub use self::session::{Overlap, SessionKey, SessionPlan};
+pub use self::session::{Overlap, SHARED_PREFIX, SessionKey, SessionPlan};
 pub(crate) use self::session::{owner_of_session, telling_state};
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
@@ -47,8 +47,8 @@ pub struct Plan {
     pub place: Place,
     /// What carries it there.
     pub(crate) vessel: Vessel,
-    /// Owner and name of the session of which no other call may run meanwhile, if its calls wait for
-    /// each other.
+    /// Owner and name of the session of which no other call may run meanwhile, if its calls wait
+    /// for each other.
     pub(crate) exclusive_in: Option<(String, String)>,
     /// What it may use up, where that is limited.
     pub(crate) restraint: Option<Restraint>,
@@ -105,7 +105,7 @@ pub enum Place {
 pub(crate) enum Vessel {
     /// A new shell, which ends with the command.
     OwnShell,
-    /// A shell that was started ahead and waits for such a command; a new one where none waits.
+    /// A shell that was started ahead and waits for such a command; a new one if none waits.
     StartedShell,
     /// The shell of a session.
     Session(Box<SessionPlan>),
@@ -136,7 +136,8 @@ impl Vessel {
         }
     }
 
-    /// Whether a shell that was started ahead may be used; also by a call that must do without its session.
+    /// Whether a shell that was started ahead may be used, even by a call that has to run without
+    /// its session.
     pub(crate) fn may_be_started(&self) -> bool {
         match self {
             Self::StartedShell => true,
@@ -156,7 +157,7 @@ pub struct OneProgram {
 }
 
 impl Plan {
-    /// What a shell gets that has sourced already what it should.
+    /// What a shell gets that has already sourced its rc script.
     pub(crate) fn script_of_started_shell(&self) -> Option<String> {
         let script = self.script.as_ref()?;
         Some(match &self.program {

@@ -5,7 +5,7 @@
 //! struct, field by field; names and types are stable and documented in `docs/reply.md`.
 //!
 //! A field is added by its line in [`Reply`]. Protocols make their schemas from [`Reply::FIELDS`],
-//! and a test holds the docs to it.
+//! and a test compares the docs with it.
 
 mod fields;
 
@@ -62,7 +62,7 @@ reply! {
         /// Newlines that the output leaves out.
         pub omitted_lines: u64,
         /// Bytes that are no longer kept.
-        /// The spool has lost exactly so many of those that the command wrote.
+        /// Exactly this many of the bytes that the command wrote are lost.
         pub dropped_bytes: u64,
         /// From request to reply, in milliseconds.
         pub wall_ms: u64,
@@ -86,15 +86,15 @@ reply! {
 }
 
 impl Reply {
-    /// The fields that hold something, but for those that the caller has a place of its own for:
+    /// The fields that hold something, except those that the caller puts elsewhere:
     /// clients pass this on to models, and a null costs tokens and says nothing.
     pub fn without<'a>(&'a self, elsewhere: &'a [&'a str]) -> impl Serialize + 'a {
         let reply = self;
         Rest { reply, elsewhere }
     }
 
-    /// The same without zeros, empty texts and lists, and what is false: what is not there is that.
-    /// Only a status of 0 is written, since it is one.
+    /// Likewise, without zeros, empty texts and lists, and `false`: a missing field means one of
+    /// these. Only a status of 0 is written, since it is one.
     pub fn compact<'a>(&'a self, elsewhere: &'a [&'a str]) -> impl Serialize + 'a {
         let reply = self;
         CompactReply { reply, elsewhere }
@@ -107,7 +107,7 @@ struct Rest<'a> {
     elsewhere: &'a [&'a str],
 }
 
-/// The same, without fields that say nothing.
+/// Likewise, without fields that say nothing.
 struct CompactReply<'a> {
     reply: &'a Reply,
     elsewhere: &'a [&'a str],
@@ -127,7 +127,7 @@ pub struct Denied {
 }
 
 impl Denied {
-    /// The denial of what a rule would ask about, where there is nobody to ask: it says how to allow it.
+    /// The denial if a rule would ask and there is nobody to ask: it says how to allow the command.
     pub(crate) fn with_nobody_to_ask(judgement: &Judgement) -> Self {
         let mut denied = Self::from(judgement);
         let rule = &denied.rule;

@@ -137,7 +137,7 @@ impl OnTimeout {
     /// Its names in JSON, in the order of the schema.
     pub const NAMES: [&'static str; 2] = ["background", "kill"];
 
-    /// The value of that name.
+    /// The value with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "background" => Some(Self::Background),
@@ -249,7 +249,8 @@ impl Request {
         self
     }
 
-    /// Makes a call that returns at once wait for this first, so that start and readiness are one call.
+    /// Makes a call that returns at once wait for this first, so that start and readiness are one
+    /// call.
     #[must_use]
     pub fn until(mut self, ready: WaitFor) -> Self {
         self.until = Some(ready);
@@ -351,7 +352,7 @@ pub enum RefusalKind {
     InvalidValue,
     /// A NUL byte in the command or the environment, which no shell accepts.
     NulByte,
-    /// There is no profile of that name.
+    /// There is no profile with that name.
     UnknownProfile,
     /// The profile has it, but this version of bashd does not support it yet.
     NotAvailable,

@@ -1,4 +1,4 @@
-//! A call that is under way, and what it tells meanwhile.
+//! A call in progress, and what it reports meanwhile.
 
 use crate::event::{Event, Excerpt};
 use crate::exec::Keyboard;
@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A call that tells what happens while it happens. Dropping it ends the command.
+/// A call that reports what happens as it happens. Dropping it ends the command.
 pub struct Running {
     state: RunningState,
     keyboard: Keyboard,
@@ -22,7 +22,8 @@ enum RunningState {
 }
 
 impl Running {
-    /// A call whose reply is on its way; with excerpts of its output where somebody asked for those.
+    /// A call whose reply is on its way; with excerpts of its output where somebody asked for
+    /// those.
     pub(crate) fn new(
         reply: impl Future<Output = Reply> + Send + 'static,
         keyboard: Keyboard,

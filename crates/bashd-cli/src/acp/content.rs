@@ -1,7 +1,7 @@
 //! A prompt as the command that the user wrote: its text, and links to files as quoted paths.
 //!
-//! What can't be a part of a command is refused with the reason: leaving it out would run another command than the
-//! one that was written.
+//! What can't be a part of a command is refused with the reason: leaving it out would run another
+//! command than the one that was written.
 
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
 
@@ -12,7 +12,7 @@ pub(super) fn command(prompt: &[ContentBlock]) -> Result<String, String> {
     for block in prompt {
         let is_text = matches!(block, ContentBlock::Text(_));
         if is_text && ends_with_text {
-            // Two texts are two paragraphs; a text goes on where a link stands within it.
+            // Two texts are two paragraphs; a link within a text does not split it.
             command.push('\n');
         }
         match block {
@@ -60,7 +60,7 @@ fn quoted_path(uri: &str) -> Result<String, String> {
     }
 }
 
-/// The text with its `%20` and the like as what they stand for.
+/// The text with its `%20` and the like decoded.
 fn decoded(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut parts = path.split('%');

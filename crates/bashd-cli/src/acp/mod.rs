@@ -1,9 +1,9 @@
 //! `bashd acp`: an agent of the Agent Client Protocol whose prompts are commands.
 //!
 //! The text of a prompt runs as one command, in one of the client's terminals if it offers them,
-//! otherwise here. The client sees a tool call with its terminal or its output, and the reply's text
-//! as the agent's message. `prompt` is one turn, `content` reads its command, `record` writes it down, `permission` asks the
-//! client's user, `terminal` is the client's terminals.
+//! otherwise here. The client sees a tool call with its terminal or its output, and the reply's
+//! text as the agent's message. `prompt` is one turn, `content` reads its command, `record` writes
+//! it down, `permission` asks the client's user, `terminal` is the client's terminals.
 //!
 //! Handlers block the dispatch of the protocol's crate: none of them waits for the client, and
 //! anything that takes time is spawned.
@@ -115,8 +115,9 @@ impl AcpServer {
         Ok(client)
     }
 
-    /// Goes on with a session of before; what was said in it. One of this process still has its shell; of one of
-    /// another process the directory is known, and the first reply says that the shell is another one.
+    /// Goes on with a session of before; what was said in it. One of this process still has its
+    /// shell; of one of another process the directory is known, and the first reply says that the
+    /// shell is another one.
     fn go_on(&self, id: &SessionId, cwd: &Path) -> Result<Vec<RecordedTurn>, Error> {
         let refused = |reason: String| Err(Error::invalid_params().data(json!(reason)));
         let turns = self.records.read(id).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What is wrong with the parameters of a request, told with their names: the protocol's crate tells only what it
-//! expected.
+//! What is wrong with the parameters of a request, told with their names: the protocol's crate
+//! tells only what it expected.
 
 use bashd::profile::arguments;
 use serde_json::{Value, json};

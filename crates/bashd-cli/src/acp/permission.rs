@@ -1,4 +1,5 @@
-//! Asks the client's user whether a command may run, if a rule says so: `session/request_permission`.
+//! Asks the client's user whether a command may run, if a rule says so:
+//! `session/request_permission`.
 
 use crate::serve::asking::{self, CanBeAsked};
 use agent_client_protocol::Client;
@@ -19,8 +20,8 @@ pub(super) struct TurnClient {
 }
 
 impl CanBeAsked for TurnClient {
-    /// Only an explicit yes approves: a client that can't ask, answers something else or cancels the
-    /// turn refuses.
+    /// Only an explicit yes approves: a client that can't ask, answers something else or cancels
+    /// the turn refuses.
     fn ask(
         self: Arc<Self>,
         approval: Approval,

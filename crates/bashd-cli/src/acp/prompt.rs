@@ -138,7 +138,8 @@ impl PromptTurn {
         Err(Error::internal_error().data(json!("the call ended without a reply")))
     }
 
-    /// The directory to run in. A shell that is kept goes there once, and then stays where its commands leave it.
+    /// The directory to run in. A shell that is kept goes there once, and then stays where its
+    /// commands leave it.
     async fn enter(&self, cwd: PathBuf, token: &CancellationToken) -> Option<PathBuf> {
         let mut request = self.client.base.defaults.clone();
         if request.session.is_none() {
@@ -204,7 +205,7 @@ impl PromptTurn {
         self.notify(SessionUpdate::ToolCallUpdate(update));
     }
 
-    /// Tells the client. That it is gone is noticed elsewhere.
+    /// Tells the client. Other code notices if the client is gone.
     fn notify(&self, update: SessionUpdate) {
         let notification = SessionNotification::new(self.session.clone(), update);
         let _ = self.connection.send_notification(notification);

@@ -1,9 +1,9 @@
-//! What is written down of a session, so that another bashd process can go on with it: its directory, and what
-//! was said in it. The shell itself ends with its process.
+//! What is written down of a session, so that another bashd process can go on with it: its
+//! directory, and what was said in it. The shell itself ends with its process.
 //!
-//! A record is a file of lines below the state directory's `acp`, for its user alone: one line a turn, each
-//! complete in itself. Secrets are left out as in the ledger. A failure to write never fails a turn: then the
-//! session can't be loaded elsewhere.
+//! A record is a file of lines below the state directory's `acp`, for its user alone: one line a
+//! turn, each complete in itself. Secrets are left out as in the ledger. A failure to write never
+//! fails a turn: then the session can't be loaded elsewhere.
 
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, SessionId, SessionUpdate, ToolCall, ToolCallStatus, ToolKind,

@@ -84,7 +84,7 @@ impl ClientTerminal for Terminals {
     }
 
     fn output_again<'a>(&'a self, id: &'a str, limit: u64) -> ClientAnswer<'a, TerminalOutput> {
-        // The protocol has no field for it; what it does not know, a client ignores.
+        // The protocol has no field for it; a client ignores what it does not know.
         let meta = serde_json::Map::from_iter([("outputByteLimit".to_owned(), limit.into())]);
         let request = TerminalOutputRequest::new(self.session.clone(), Self::terminal(id));
         self.look(request.meta(meta))

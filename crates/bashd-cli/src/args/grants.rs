@@ -5,7 +5,8 @@ use clap::Args;
 
 /// List what was allowed for good, and remove it.
 ///
-/// A grant covers one rule with the exact text of one command: you chose `always` when you were asked.
+/// A grant covers one rule with the exact text of one command: you chose `always` when you were
+/// asked.
 #[derive(Debug, Args)]
 pub(crate) struct GrantsOptions {
     #[command(subcommand)]

@@ -1,9 +1,9 @@
 //! From the words of the command line to [`Cli`].
 //!
 //! All subcommands together have hundreds of options, and building them takes longer than anything
-//! else that `bashd run` does before its shell starts, or a server before it answers. So a parser that
-//! knows only one of these comes first. What it does not accept is left to the whole parser, which
-//! also has the error messages. The shortest form of `run` needs neither.
+//! else that `bashd run` does before its shell starts, or a server before it answers. So a parser
+//! that knows only one of these comes first. What it does not accept is left to the whole parser,
+//! which also has the error messages. The shortest form of `run` needs neither.
 
 use super::{Acp, Cli, Everywhere, Mcp, Rpc, RunOptions, Subcommand};
 use clap::{Args, Command, FromArgMatches, Parser};

@@ -25,13 +25,13 @@ pub(crate) struct Mcp {
     /// Another host name under which clients may reach the server; may be repeated.
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) allow_host: Vec<String>,
-    /// Answer a call after this many seconds unless it says otherwise; a command that is still running
-    /// continues as a job. Applies to profiles that have such a wait. Many clients give up on a request
-    /// after a minute.
+    /// Answer a call after this many seconds unless it says otherwise; a command that is still
+    /// running continues as a job. Applies to profiles that have such a wait. Many clients give up
+    /// on a request after a minute.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "50")]
     pub(crate) wait_max: Duration,
-    /// Also give results as data (`structuredContent`), for programs. Several agents then show their model
-    /// nothing else.
+    /// Also give results as data (`structuredContent`), for programs. Several agents then show
+    /// their model nothing else.
     #[arg(long)]
     pub(crate) structured: bool,
     #[command(flatten)]

@@ -30,7 +30,7 @@ pub(super) fn answer(mut gate: Gate, printer: &Printer) -> Result<ExitStatus, Fa
             continue;
         }
         let (id, mut answer, status) = match serde_json::from_slice::<CheckQuestion>(&line) {
-            // Nothing to run is refused by `run`, so that it is not allowed here.
+            // `run` refuses an empty command, so it is not allowed here.
             Ok(question) if question.command.trim().is_empty() => (
                 question.id,
                 denied("the command is empty"),
@@ -61,7 +61,7 @@ pub(super) fn answer(mut gate: Gate, printer: &Printer) -> Result<ExitStatus, Fa
     Ok(overall)
 }
 
-/// The answer to what can't be read, or has nothing in it: it is never allowed.
+/// The answer to a line that can't be read, or is empty: it is never allowed.
 fn denied(message: &str) -> Map<String, Value> {
     let mut answer = Map::new();
     answer.insert("verdict".to_owned(), "deny".into());

@@ -146,7 +146,8 @@ impl App {
         &self.runs
     }
 
-    /// Everything that ran, as lines of at most this many columns, and the call that is being typed.
+    /// Everything that ran, as lines of at most this many columns, and the call that is being
+    /// typed.
     pub(super) fn lines(&self, columns: usize) -> Vec<render::StyledLine> {
         let text = self.prompt.text();
         let written = Some(text.trim_start()).filter(|text| text.starts_with('{'));

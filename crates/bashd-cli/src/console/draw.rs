@@ -13,7 +13,7 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 /// Rows of the prompt at most.
 const MOST_PROMPT_ROWS: u16 = 8;
 
-/// Whether colours are used.
+/// Whether colors are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColorUse {
     Colours,

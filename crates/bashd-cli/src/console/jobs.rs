@@ -1,5 +1,5 @@
-//! The jobs of all of this user's bashd processes: their lines, which are refreshed again and again, and
-//! the actions on them.
+//! The jobs of all of this user's bashd processes: their lines, which are refreshed again and
+//! again, and the actions on them.
 
 use crate::for_people;
 use crate::render::{self, StyledLine, Tone};

@@ -1,9 +1,9 @@
 //! `bashd console`: a terminal UI for people, to run commands, to watch them and to step in.
 //!
-//! `screen` takes and restores the terminal, `app` holds the state and what each key does, `draw` shows
-//! it, `prompt` is the line below, `runs` what runs here, `overlay` the terminal of a command and `end_key`
-//! the key that ends it there, `pager` a page of lines, `history` what ran before, `jobs` what runs
-//! elsewhere. One loop handles keys, events of the run and time.
+//! `screen` takes and restores the terminal, `app` holds the state and what each key does, `draw`
+//! shows it, `prompt` is the line below, `runs` what runs here, `overlay` the terminal of a command
+//! and `end_key` the key that ends it there, `pager` a page of lines, `history` what ran before,
+//! `jobs` what runs elsewhere. One loop handles keys, events of the run and time.
 
 mod app;
 mod complete;

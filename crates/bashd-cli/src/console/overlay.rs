@@ -38,8 +38,8 @@ impl Overlay {
         }
     }
 
-    /// The size of a terminal on a screen of this many columns and rows: 80 % of its height, within a
-    /// border.
+    /// The size of a terminal on a screen of this many columns and rows: 80 % of its height, within
+    /// a border.
     pub(super) fn size_on((columns, rows): (u16, u16)) -> Size {
         Size::new(columns.saturating_sub(2), (rows * 4 / 5).saturating_sub(2))
     }

@@ -31,7 +31,7 @@ pub(super) struct LiveRun {
     pub(super) overlay: Overlay,
     /// Whether there is a terminal to type at.
     pub(super) has_terminal: bool,
-    /// Whether that is shown from the beginning: who asked for it wants to type there.
+    /// Whether that is shown from the beginning: a call that asked for it wants to be typed at.
     opens_at_once: bool,
     /// The call that comes after this one, which only prepares its session.
     next: Option<Box<(Call, bool)>>,
@@ -201,7 +201,8 @@ impl ConsoleRuns {
         });
     }
 
-    /// Everything that ran, as lines of at most this many columns; last the call that is being typed.
+    /// Everything that ran, as lines of at most this many columns; last the call that is being
+    /// typed.
     pub(super) fn lines(&self, columns: usize, written: Option<&str>) -> Vec<render::StyledLine> {
         let mut lines = Vec::new();
         for shown in &self.shown {

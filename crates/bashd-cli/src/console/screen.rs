@@ -21,7 +21,7 @@ pub(super) struct Taken {
     paint: ColorUse,
 }
 
-/// Whether the terminal is ours: it is restored once, by whoever comes first.
+/// Whether the terminal is ours: the first that restores it clears this.
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 
 impl Taken {

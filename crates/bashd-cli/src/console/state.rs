@@ -1,9 +1,9 @@
 //! What a person's commands leave to the next one: variables, functions, aliases, options, the
 //! directory.
 //!
-//! Each command has a terminal and so a shell of its own. `state.sh` has that shell take over what the
-//! one before left, and leave its own: to whoever types, they are one shell. The files are the
-//! user's alone, and are gone with the console.
+//! Each command has a terminal and so a shell of its own. `state.sh` has that shell take over what
+//! the one before left, and leave its own: to the person who types, they are one shell. Only the
+//! user can read the files, which go away with the console.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -22,7 +22,7 @@ impl SharedState {
     /// A state with nothing in it, below this directory.
     pub(super) fn below(directory: &Path) -> Self {
         let mut builder = std::fs::DirBuilder::new();
-        // Without it every command has a fresh shell, as good as that is.
+        // Without it every command just has a fresh shell.
         let _ = builder.recursive(true).mode(0o700).create(directory);
         Self {
             file: directory.join(format!("console-{}", std::process::id())),

@@ -1,7 +1,7 @@
 //! `bashd doctor`: what this machine has that bashd needs or can use, and what that means.
 //!
-//! Every check only looks: it creates, starts and changes nothing. A check is one function in one of
-//! the tables below; it never fails, it reports a finding.
+//! Every check only looks: it creates, starts and changes nothing. A check is one function in one
+//! of the tables below; it never fails, it reports a finding.
 
 mod check;
 mod interceptor;

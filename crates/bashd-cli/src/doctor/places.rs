@@ -99,7 +99,7 @@ pub(super) fn clock(settings: &ConfigInForce) -> DoctorCheck {
                 "went forward by {} at once",
                 for_people::duration(jump.length().as_millis() as u64)
             ),
-            "what is older than that is kept for as much longer",
+            "anything older is kept for that much longer",
         ),
     }
 }

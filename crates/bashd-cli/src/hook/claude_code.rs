@@ -1,8 +1,8 @@
 //! Claude Code: a `PreToolUse` event on stdin, the decision as JSON on stdout.
 //!
-//! The agent runs the command unless it is told otherwise, even when a hook fails. So every failure of
-//! ours becomes `ask`, or, if even that can't be written, status 2, which blocks. A command without
-//! objection gets no decision: `allow` would skip the agent's own permissions.
+//! The agent runs the command unless it is told otherwise, even when a hook fails. So every failure
+//! of ours becomes `ask`, or, if even that can't be written, status 2, which blocks. A command
+//! without objection gets no decision: `allow` would skip the agent's own permissions.
 
 use crate::args::ClaudeCode;
 use crate::exit_status::ExitStatus;
@@ -40,7 +40,8 @@ enum HookAnswer {
     Ask(String),
     /// It does not run, for this reason.
     Deny(String),
-    /// The command does not run, for this reason; said by the status, since the event takes no answer.
+    /// The command does not run, for this reason; said by the status, since the event takes no
+    /// answer.
     Block(String),
 }
 

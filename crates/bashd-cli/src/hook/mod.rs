@@ -1,7 +1,7 @@
 //! `bashd hook`: the guard in front of a shell tool that is not ours, one file per agent.
 //!
-//! Agents take any status of a hook except 2 for consent, so a hook that fails lets everything pass.
-//! Ours must not: whatever goes wrong ends with a question to the user, or with status 2.
+//! Agents take any status of a hook except 2 for consent, so a hook that fails lets everything
+//! pass. Ours must not: whatever goes wrong ends with a question to the user, or with status 2.
 
 pub(crate) mod claude_code;
 
@@ -49,6 +49,8 @@ fn on_panic(end: impl Fn(ExitStatus) + Send + Sync + 'static) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Everywhere;
+    use clap::Args;
     use std::sync::atomic::{AtomicU8, Ordering};
 
     #[test]
@@ -71,6 +73,17 @@ mod tests {
         ] {
             assert!(!asked(line), "{line}");
         }
+    }
+
+    #[test]
+    fn the_options_that_take_a_word_are_those_of_the_command_line() {
+        let options = Everywhere::augment_args(clap::Command::default());
+        let with_value = options
+            .get_arguments()
+            .filter(|option| option.get_action().takes_values())
+            .filter_map(|option| option.get_long());
+        let with_value: Vec<String> = with_value.map(|name| format!("--{name}")).collect();
+        assert_eq!(with_value, WITH_VALUE);
     }
 
     #[test]

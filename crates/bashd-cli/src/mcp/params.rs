@@ -1,4 +1,5 @@
-//! What is wrong with the parameters of a request that could not be read: rmcp hands it on without a reason.
+//! What is wrong with the parameters of a request that could not be read: rmcp hands it on without
+//! a reason.
 
 use bashd::profile::arguments;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //!
 //! Everything here is pure: no clock, no terminal. The caller says how long a run has been running
 //! and how wide the display is, and gets [`Line`]s of [`Span`]s, each with a [`Tone`] that may
-//! determine its colour; the words say the same without it. What a command wrote is shown as text
+//! determine its color; the words say the same without it. What a command wrote is shown as text
 //! only: none of its escape sequences reach the lines.
 //!
 //! [`RunView`] is one run as a block (call, output, outcome), [`Status`] one run as a single line.
@@ -23,7 +23,7 @@ pub(crate) use outcome::{RunState, RunSummary};
 pub(crate) use run_view::{OutputExpansion, Preview, RunView, ViewContext};
 pub(crate) use visible::{Clamped, clamp, plain, width};
 
-/// What a piece of text is, which determines its colour.
+/// What a piece of text is, which determines its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Tone {
     /// The command's own text.

@@ -77,7 +77,7 @@ impl RunState {
         }
     }
 
-    /// The state as a colour.
+    /// The state as a color.
     pub(crate) fn tone(self) -> Tone {
         match self {
             Self::Arriving | Self::Waiting => Tone::Faint,

@@ -1,16 +1,16 @@
 //! The last lines of a stream, as plain text: what a live view needs, in bounded memory.
 
 use super::visible::{is_printable, tab, width};
+use bashd::output::terminal_lines::{AfterReturn, LineSink, TerminalLines};
 use std::collections::VecDeque;
 use unicode_width::UnicodeWidthChar;
 
 /// Bytes of one line that are held; beyond that only the columns are counted.
 const MOST_BYTES: usize = 32 * 1024;
 
-/// Takes pieces of output and keeps its last lines. Escape sequences may be split anywhere.
+/// Takes pieces of output and keeps its last lines.
 pub(super) struct LineStore {
-    escapes: vte::Parser,
-    lines: StoredLines,
+    lines: TerminalLines<StoredLines>,
 }
 
 #[derive(Default)]
@@ -20,8 +20,6 @@ struct StoredLines {
     most_bytes: usize,
     finished: VecDeque<HeldLine>,
     current: HeldLine,
-    /// Whether the cursor went back to the line's start: what is written next replaces the line.
-    is_rewritten: bool,
     /// Lines that are no longer held.
     dropped: usize,
 }
@@ -39,6 +37,29 @@ impl HeldLine {
         Self {
             text: text.to_owned(),
             beyond: 0,
+        }
+    }
+
+    /// Adds characters; beyond so many bytes it only counts their columns.
+    fn append(&mut self, characters: &[char], most_bytes: usize) {
+        for &character in characters {
+            match character {
+                '\t' => {
+                    for _ in 0..tab(width(&self.text)) {
+                        self.put(' ', most_bytes);
+                    }
+                }
+                _ if is_printable(character) => self.put(character, most_bytes),
+                _ => {}
+            }
+        }
+    }
+
+    fn put(&mut self, character: char, most_bytes: usize) {
+        if self.text.len() < most_bytes {
+            self.text.push(character);
+        } else {
+            self.beyond += character.width().unwrap_or_default();
         }
     }
 }
@@ -61,14 +82,14 @@ impl LineStore {
             ..StoredLines::default()
         };
         Self {
-            escapes: vte::Parser::new(),
-            lines,
+            // A live view shows frames: each takes the place of the last one.
+            lines: TerminalLines::new(lines, AfterReturn::Replaces),
         }
     }
 
     /// Takes a piece of output.
     pub(super) fn push(&mut self, text: &str) {
-        self.escapes.advance(&mut self.lines, text.as_bytes());
+        self.lines.push(text);
     }
 
     /// The lines that are held; the last one only if it is not empty.
@@ -76,15 +97,18 @@ impl LineStore {
         self.held().map(|line| line.text)
     }
 
-    /// The same, with how much of each is not held.
+    /// Likewise, with how much of each is not held.
     pub(super) fn held(&self) -> impl Iterator<Item = HeldLine> {
-        let unfinished = Some(&self.lines.current).filter(|line| !line.text.is_empty());
-        self.lines.finished.iter().chain(unfinished).cloned()
+        let stored = self.lines.sink();
+        let mut unfinished = stored.current.clone();
+        unfinished.append(self.lines.open(), stored.most_bytes);
+        let unfinished = Some(unfinished).filter(|line| !line.text.is_empty());
+        stored.finished.iter().cloned().chain(unfinished)
     }
 
     /// Lines that are no longer held.
     pub(super) fn dropped(&self) -> usize {
-        self.lines.dropped
+        self.lines.sink().dropped
     }
 }
 
@@ -93,59 +117,21 @@ pub(super) fn omitted(columns: usize) -> String {
     format!("… [{columns} visible columns omitted]")
 }
 
-impl StoredLines {
-    fn begin_anew_if_rewritten(&mut self) {
-        if std::mem::take(&mut self.is_rewritten) {
-            self.current = HeldLine::default();
-        }
+impl LineSink for StoredLines {
+    fn part(&mut self, characters: &[char]) {
+        self.current.append(characters, self.most_bytes);
     }
 
-    fn put(&mut self, character: char) {
-        self.begin_anew_if_rewritten();
-        if self.current.text.len() < self.most_bytes {
-            self.current.text.push(character);
-        } else {
-            self.current.beyond += character.width().unwrap_or_default();
-        }
-    }
-
-    fn end_line(&mut self) {
-        self.is_rewritten = false;
+    fn line(&mut self, characters: &[char]) {
+        self.part(characters);
         self.finished.push_back(std::mem::take(&mut self.current));
         if self.finished.len() > self.most {
             self.finished.pop_front();
             self.dropped += 1;
         }
     }
-}
 
-impl vte::Perform for StoredLines {
-    fn print(&mut self, character: char) {
-        if is_printable(character) {
-            self.put(character);
-        }
-    }
-
-    fn execute(&mut self, byte: u8) {
-        match byte {
-            b'\n' => self.end_line(),
-            b'\r' => self.is_rewritten = true,
-            b'\t' => {
-                self.begin_anew_if_rewritten();
-                for _ in 0..tab(width(&self.current.text)) {
-                    self.put(' ');
-                }
-            }
-            0x08 => drop(self.current.text.pop()),
-            _ => {}
-        }
-    }
-
-    fn csi_dispatch(&mut self, parameters: &vte::Params, _: &[u8], _: bool, action: char) {
-        // Progress bars clear the line before they write it again.
-        let what = parameters.iter().next().and_then(|part| part.first());
-        if action == 'K' && (what == Some(&2) || self.is_rewritten) {
-            self.current = HeldLine::default();
-        }
+    fn anew(&mut self) {
+        self.current = HeldLine::default();
     }
 }

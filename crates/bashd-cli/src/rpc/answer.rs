@@ -121,8 +121,8 @@ pub(super) fn full(id: Option<&Value>, command: &str, reply: &Reply) -> Value {
 /// The older document's fields about lines that the profile cut.
 const CUT_LINES: [&str; 2] = ["columnDroppedBytes", "columnTruncatedLines"];
 
-/// A reply to `bash`, in the older document's fields. There, a command that did not run is a failure,
-/// and one that was ended has no status: a line before its output says who ended it.
+/// A reply to `bash`, in the older document's fields. There, a command that did not run is a
+/// failure, and one that was ended has no status: a line before its output says who ended it.
 pub(super) fn bash(id: Option<&Value>, reply: &Reply, limit: Duration) -> Value {
     let is_refusal = reply.error.is_some() || reply.denied.is_some();
     if is_refusal {

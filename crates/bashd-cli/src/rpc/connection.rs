@@ -1,8 +1,8 @@
 //! One client, from its first line to its last.
 //!
-//! When the client closes its end, its requests are still carried out and answered for a while: a script
-//! that pipes its requests in wants the answers. Then, or at once if nobody can read the answers any
-//! more, everything is cancelled. Whatever the client does, the connection ends.
+//! When the client closes its end, its requests are still carried out and answered for a while: a
+//! script that pipes its requests in wants the answers. Then, or at once if nobody can read the
+//! answers any more, everything is cancelled. Whatever the client does, the connection ends.
 
 use super::RpcServer;
 use super::answer;
@@ -192,8 +192,8 @@ impl RpcConnection {
         }
     }
 
-    /// Sends the news of jobs: each end, and the text about all of them for a model. The owner's next
-    /// client gets what this one did not.
+    /// Sends the news of jobs: each end, and the text about all of them for a model. The owner's
+    /// next client gets what this one did not.
     async fn pass_on(&self, news: JobNews) {
         match news {
             JobNews::Progress(jobs) => {
@@ -320,7 +320,8 @@ impl RpcConnection {
         self.calls.start(call).map(|()| None)
     }
 
-    /// A command as a user typed it: no other tool is suggested unless the command line asks for that.
+    /// A command as a user typed it: no other tool is suggested unless the command line asks for
+    /// that.
     fn bash(&self, command: String, id: Option<&Value>) -> Call {
         let mut request = self.host.server.defaults.clone();
         request.command = command;
@@ -365,7 +366,7 @@ impl RpcConnection {
         }
     }
 
-    /// The same call, which asks the client where it can be asked.
+    /// The call, which asks the client for approval if the client can be asked.
     fn asking(&self, call: Call, id: Option<&Value>) -> Call {
         if self.offers.approve {
             asking::on_behalf_of(self.client(id), call)

@@ -1,13 +1,13 @@
 //! `bashd rpc`: JSON lines on stdin and stdout, or on a Unix socket.
 //!
-//! One line is one message, in both directions; `docs/rpc.md` describes the protocol. This file starts
-//! what the command line asks for. `connection` is one client from its first line to its last, `message`
-//! what it may send, `calls` what runs for it, `answer` what we send it, `requests` what we ask it,
-//! `socket` many clients.
+//! One line is one message, in both directions; `docs/rpc.md` describes the protocol. This file
+//! starts what the command line asks for. `connection` is one client from its first line to its
+//! last, `message` what it may send, `calls` what runs for it, `answer` what we send it, `requests`
+//! what we ask it, `socket` many clients.
 //!
-//! Memory is bounded whatever a client does: a line has a limit, and so have running and waiting calls.
-//! A client that does not read gets only a few messages ahead. Meanwhile output waits in the spools, and
-//! nothing is lost.
+//! Memory is bounded whatever a client does: a line has a limit, and so have running and waiting
+//! calls. A client that does not read gets only a few messages ahead. Meanwhile output waits in the
+//! spools, and nothing is lost.
 
 mod answer;
 mod calls;

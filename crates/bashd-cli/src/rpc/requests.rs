@@ -43,8 +43,8 @@ impl OpenQuestions {
         Some((number, answer))
     }
 
-    /// Hands an answer to the task that waits for it. An answer that comes too late is not the client's
-    /// fault.
+    /// Hands an answer to the task that waits for it. An answer that comes too late is not the
+    /// client's fault.
     pub(super) fn answer(&self, id: &Value, answer: Result<Value, String>) -> Result<(), String> {
         let number = id.as_str().and_then(|id| id.strip_prefix(ID_PREFIX));
         let number = number.and_then(|number| number.parse::<u64>().ok());

@@ -1,7 +1,8 @@
 //! `bashd rpc --socket PATH`: many clients on a Unix socket, all of them of the same user.
 //!
-//! Only its owner can use the socket (0600) from the moment it exists; the kernel also tells each peer's
-//! user. A socket that a killed server left behind is replaced; one that somebody serves is not.
+//! Only its owner can use the socket (0600) from the moment it exists; the kernel also tells each
+//! peer's user. A socket that a killed server left behind is replaced; one that somebody serves is
+//! not.
 
 use super::RpcServer;
 use super::answer;

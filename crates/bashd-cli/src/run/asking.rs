@@ -1,7 +1,7 @@
 //! Asks the person at the terminal whether a command may run.
 //!
-//! There must be one: stdin and stderr are a terminal. The answer is read from the terminal itself, and what was
-//! typed before the question counts for nothing.
+//! There must be one: stdin and stderr are a terminal. The answer is read from the terminal itself,
+//! and what was typed before the question does not count.
 
 use crate::for_people;
 use crate::print::Printer;

@@ -52,16 +52,32 @@ pub(super) fn run(
     watcher: Watcher<'_>,
 ) -> Result<FinishedCall, Failure> {
     let engine = Engine::new(config, surroundings, keeper)?;
-    let failed = |error: io::Error| Failure::of(FailureKind::System, error.into());
-    let runtime = runtime::build().map_err(failed)?;
+    let runtime = match runtime::build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Ok(not_begun(&engine, &call, error)),
+    };
     let ended = runtime.block_on(one_call(&engine, call, watcher));
     // The process ends after this, so nothing needs to be cleaned up.
     std::mem::forget((engine, runtime));
-    ended.map_err(failed)
+    ended.map_err(|error| Failure::of(FailureKind::System, error.into()))
+}
+
+/// A call for which there was no runtime. Its caller still reads a reply in the profile's form.
+fn not_begun(engine: &Engine, call: &Call, error: io::Error) -> FinishedCall {
+    let error = bashd::Error::io(bashd::ErrorKind::Spawn, "prepare the call", error);
+    FinishedCall {
+        reply: engine.fail(call, error),
+        warnings: engine.take_warnings(),
+        signal: None,
+        cursor: CursorPosition::AtLineStart,
+    }
 }
 
 async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Result<FinishedCall> {
-    let signals = Signals::listen()?;
+    let signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return Ok(not_begun(engine, &call, error)),
+    };
     let token = CancellationToken::new();
     let call = call.cancel_by(token.clone());
     let (reply, cursor, signal) = match watcher {

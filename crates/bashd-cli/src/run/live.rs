@@ -1,7 +1,7 @@
 //! A run at a terminal: its output as it arrives, and a status line while it is silent.
 //!
-//! The status line is on stderr, below output that ended its last line, and is removed before anything
-//! else is written. So nothing of it stays, and the output is what the command wrote.
+//! The status line is on stderr, below output that ended its last line, and is removed before
+//! anything else is written. So nothing of it stays, and the output is what the command wrote.
 
 use crate::print::Printer;
 use crate::render::StatusLine;

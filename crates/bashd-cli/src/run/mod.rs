@@ -1,7 +1,8 @@
 //! `bashd run`: one command from the command line to its reply.
 //!
-//! This file reads what the command line asks for. `asking` asks the person at the terminal where a rule wants it. `engine` makes the call, `live` shows it to a person
-//! while it runs, `show` prints its reply.
+//! This file reads what the command line asks for. `asking` asks the person at the terminal where a
+//! rule wants it. `engine` makes the call, `live` shows it to a person while it runs, `show` prints
+//! its reply.
 
 mod asking;
 mod engine;
@@ -53,7 +54,7 @@ pub(crate) fn run(
         && form != ReplyFormat::Json
         && Profile::names().all(|known| known != name)
     {
-        // There are no words in which its reply could be given.
+        // Without a profile there are no words for a reply.
         settings.profile(name)?;
     }
     let open = asking::PromptShown::default();

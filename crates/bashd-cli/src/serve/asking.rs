@@ -42,7 +42,7 @@ pub(crate) fn meaning(answer: ApprovalAnswer) -> &'static str {
     }
 }
 
-/// The same call, which asks this client. No answer in time is a no.
+/// The call, which asks this client for approval. No answer in time is a no.
 pub(crate) fn on_behalf_of(client: Arc<dyn CanBeAsked>, call: Call) -> Call {
     call.approved_by(Arc::new(move |approval| {
         let asked = Arc::clone(&client).ask(approval);

@@ -1,4 +1,4 @@
-//! One client of a server: whose sessions and jobs its calls are.
+//! One client of a server: the owner of its calls' sessions and jobs.
 
 use super::ServerBase;
 use bashd::jobs::ClientEntry;
@@ -38,8 +38,8 @@ impl JobsBegun {
     }
 }
 
-/// What a server is to one client. When this is dropped, the client is gone: its sessions end, and its
-/// jobs are earlier ones to those who come after it.
+/// A server as one client sees it. When this is dropped, the client is gone: its sessions end, and
+/// its jobs are earlier ones to later clients.
 pub(crate) struct ServedClient {
     /// The server, with this client as the owner of every call.
     pub(crate) base: ServerBase,
@@ -78,7 +78,7 @@ impl ServerBase {
         ServedClient::new(self, entry)
     }
 
-    /// The client of this name, whichever connection it uses.
+    /// The client with this name, whichever connection it uses.
     pub(crate) fn client_named(&self, name: &str) -> ServedClient {
         self.client_named_in(name, &self.cwd)
     }

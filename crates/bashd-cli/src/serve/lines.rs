@@ -1,8 +1,8 @@
 //! Lines in and lines out, each in a thread of its own.
 //!
-//! It uses threads, because stdin and stdout are shared with the process that started us: making them
-//! non-blocking would do so for everybody who has them. Both are bounded: a line by its length, the way
-//! to the client by the number of waiting messages.
+//! It uses threads, because stdin and stdout are shared with the process that started us: making
+//! them non-blocking would do so for everybody who has them. Both are bounded: a line by its
+//! length, the way to the client by the number of waiting messages.
 
 use bashd::CancellationToken;
 use std::io::{self, Read, Write};

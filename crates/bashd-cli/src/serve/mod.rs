@@ -1,8 +1,9 @@
 //! What every server has in common: its options, its engine, its runtime, and the end by signal.
 //!
-//! A server is an engine that stays alive: the fork server of its keepers runs before the first request
-//! is read. Nothing here speaks a protocol; `mcp`, `rpc` and `acp` do that. `client` is whom it serves,
-//! `asking` finds whom to ask for approval, `lines` reads and writes messages that are lines.
+//! A server is an engine that stays alive: the fork server of its keepers runs before the first
+//! request is read. Nothing here speaks a protocol; `mcp`, `rpc` and `acp` do that. `client` is
+//! whom it serves, `asking` finds whom to ask for approval, `lines` reads and writes messages that
+//! are lines.
 
 pub(crate) mod asking;
 pub(crate) mod client;
@@ -20,6 +21,7 @@ use crate::settings::ConfigInForce;
 use crate::signals::Signals;
 use crate::surroundings;
 use bashd::jobs::{ClientEntry, Clients};
+use bashd::plan::SHARED_PREFIX;
 use bashd::profile::schema;
 use bashd::request::OnTimeout;
 use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request, request};
@@ -48,16 +50,13 @@ pub(crate) struct ServerBase {
     pub(crate) cwd: PathBuf,
     /// The defaults of every call.
     pub(crate) defaults: Request,
-    /// Who is there.
+    /// The clients that are connected.
     clients: Clients,
     /// The owner of all calls, if they share one session.
     shared: Option<Arc<ClientEntry>>,
     /// Whether the client has had a job.
     pub(crate) jobs_begun: Arc<JobsBegun>,
 }
-
-/// What the names of sessions begin with that clients share.
-const SHARED: &str = "shared:";
 
 impl ServerBase {
     /// Starts an engine for a front end, and reads the options for its calls.
@@ -92,7 +91,7 @@ impl ServerBase {
         let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
         let clients = Clients::of(engine.config(), front_end);
         let session = defaults.session.as_deref();
-        let shared = session.filter(|name| name.starts_with(SHARED));
+        let shared = session.filter(|name| name.starts_with(SHARED_PREFIX));
         let shared = shared.map(|name| Arc::new(clients.admit_as(name, &cwd)));
         Ok(Self {
             engine,
@@ -120,7 +119,7 @@ impl ServerBase {
         self.tool_of(&self.profile)
     }
 
-    /// The same of another profile.
+    /// Another profile's tool.
     pub(crate) fn tool_of(&self, profile: &Profile) -> Value {
         let pwd = self.cwd.to_string_lossy();
         schema::definition(profile, &pwd, self.engine.config())
@@ -149,8 +148,8 @@ pub(crate) fn greet(printer: &Printer, whom: &str, page: &str) {
     }
 }
 
-/// Serves until the future is done. A signal cancels the token, which ends the future. Memory of busy
-/// times is given back in idle ones.
+/// Serves until the future is done. A signal cancels the token, which ends the future. Memory of
+/// busy times is given back in idle ones.
 pub(crate) fn until_done<T, F>(
     engine: &Engine,
     serve: impl FnOnce(CancellationToken) -> F,

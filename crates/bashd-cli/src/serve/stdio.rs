@@ -1,7 +1,7 @@
 //! stdin and stdout for a server, without a thread in between if the system allows it.
 //!
-//! Clients start servers on pipes, some on sockets; the runtime itself can wait for both. Anything else (a
-//! file, a terminal) is read and written by threads of the runtime.
+//! Clients start servers on pipes, some on sockets; the runtime itself can wait for both. Anything
+//! else (a file, a terminal) is read and written by threads of the runtime.
 
 use rustix::fs::{FileType, Mode, OFlags};
 use std::io;

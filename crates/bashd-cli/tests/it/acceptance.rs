@@ -1,5 +1,5 @@
-//! The documents' statements, tried on the binary by a script that anybody can run, and the protocol
-//! of it (`docs/acceptance.md`).
+//! The documents' statements, tried on the binary by a script that anybody can run, and the
+//! protocol of it (`docs/acceptance.md`).
 
 use bashd_testkit::{loudly, repeat};
 use std::path::Path;

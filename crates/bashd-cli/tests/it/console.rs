@@ -6,7 +6,7 @@
 //! | `commands` | a person's own commands, their terminals, the prompt, an agent's calls |
 //! | `elsewhere` | runs and jobs of other processes, stored output |
 //! | `leaving` | that every end gives the terminal back |
-//! | `looks` | sizes, colours, terminals in terminals, and the views in `docs/console.md` |
+//! | `looks` | sizes, colors, terminals in terminals, and the views in `docs/console.md` |
 //! | `over_ssh` | the console at the other end of a real ssh |
 //! | `tmux` | (no tests) a tmux of our own |
 

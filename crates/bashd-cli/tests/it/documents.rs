@@ -1,7 +1,12 @@
-//! The documents about configuration and ledger name everything that the code has.
+//! The documents about configuration, ledger and servers name everything that the code has, and
+//! every command line in a page can be typed.
 
+use crate::shown;
+use crate::usage::subcommands;
 use bashd::config::{KEYS, env_vars};
 use bashd::ledger::{Record, RecordedOutcome};
+use bashd_testkit::{Home, sources};
+use std::collections::BTreeMap;
 
 const CONFIG: &str = include_str!("../../../../docs/config.md");
 const LEDGER: &str = include_str!("../../../../docs/ledger.md");
@@ -111,19 +116,125 @@ fn every_field_of_a_record_has_its_row() {
             "docs/ledger.md lacks {field}"
         );
     }
-    for outcome in [
-        "exited",
-        "signalled",
-        "background",
-        "timed_out",
-        "cancelled",
-        "denied",
-        "refused",
-        "failed",
-    ] {
-        assert!(
-            LEDGER.contains(&format!("| `{outcome}` |")),
-            "docs/ledger.md lacks {outcome}"
-        );
+}
+
+/// The command lines of bashd in a page: lines of code blocks, and code spans.
+fn command_lines(page: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut is_code = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            is_code = !is_code;
+        } else if is_code {
+            lines.push(line.trim_start_matches("$ "));
+        } else {
+            lines.extend(line.split('`').skip(1).step_by(2));
+        }
+    }
+    lines.retain(|line| line.starts_with("bashd "));
+    lines
+}
+
+/// The words of a command line, without what it quotes and what comes after it.
+fn words(line: &str) -> Vec<&str> {
+    let line = line.split(" | ").next().unwrap_or(line);
+    let line = line.split(" # ").next().unwrap_or(line);
+    let outside = line.split(['\'', '"']).step_by(2);
+    let words = outside.flat_map(str::split_whitespace);
+    let words = words.map(|word| word.trim_matches(['[', ']', '…', ',', ';', ':']));
+    words.skip(1).collect()
+}
+
+/// What a help text lacks of the options among these words.
+fn unknown_options<'a>(words: &[&'a str], help: &str) -> Vec<&'a str> {
+    let named = words.iter().filter(|word| word.starts_with("--"));
+    let named = named.map(|word| word.split('=').next().unwrap_or(word));
+    let known: Vec<&str> = help.split([' ', ',', '\n']).collect();
+    named
+        .filter(|word| *word != "--" && !known.contains(word))
+        .collect()
+}
+
+/// The help of subcommands and their actions, each asked for once.
+struct Helps {
+    home: Home,
+    known: BTreeMap<String, String>,
+}
+
+impl Helps {
+    fn of(&mut self, words: &[&str]) -> String {
+        let help = || shown(&self.home, &[words, &["--help"]].concat()).out();
+        self.known
+            .entry(words.join(" "))
+            .or_insert_with(help)
+            .clone()
+    }
+
+    /// What is wrong with a command line, if it names a subcommand.
+    fn problems(&mut self, name: &str, words: &[&str]) -> Vec<String> {
+        if !subcommands(&self.of(&[])).contains(&name) {
+            return vec![format!("there is no `{name}`")];
+        }
+        let own = self.of(&[name]);
+        let actions = subcommands(&own);
+        let given = words.get(1).map_or("", |word| word);
+        let given = given.split('|').filter(|word| actions.contains(word));
+        let mut helps: Vec<String> = given.map(|action| self.of(&[name, action])).collect();
+        if helps.is_empty() {
+            helps.push(own.clone());
+        }
+        let unknown = helps.iter().flat_map(|help| unknown_options(words, help));
+        unknown.map(|option| format!("no {option}")).collect()
+    }
+}
+
+#[test]
+fn every_command_line_in_a_page_can_be_typed() {
+    let mut helps = Helps {
+        home: Home::new(),
+        known: BTreeMap::new(),
+    };
+    let whole = helps.of(&[]);
+    let mut unseen = subcommands(&whole);
+    let mut problems = Vec::new();
+    let pages = sources::all().into_iter().filter(|source| {
+        let is_ours = !source.path.contains('/') || source.path.starts_with("docs/");
+        // What that one says is made of what was run.
+        let is_made = source.path == "docs/acceptance.md";
+        source.is("md") && (is_ours || source.path.ends_with("/README.md")) && !is_made
+    });
+    for page in pages {
+        for line in command_lines(&page.text) {
+            let words = words(line);
+            if let Some(name) = words.first().filter(|name| !name.starts_with('-')) {
+                unseen.retain(|subcommand| subcommand != name);
+                let found = helps.problems(name, &words);
+                problems.extend(
+                    found
+                        .iter()
+                        .map(|problem| format!("{}: {line}: {problem}", page.path)),
+                );
+            }
+        }
+    }
+    assert!(problems.is_empty(), "not bashd's:\n{}", problems.join("\n"));
+    assert!(unseen.is_empty(), "no page shows how to use {unseen:?}");
+}
+
+#[test]
+fn every_option_of_a_server_is_in_its_page() {
+    let home = Home::new();
+    for server in ["mcp", "rpc", "acp"] {
+        let page = sources::text(&format!("docs/{server}.md")).unwrap();
+        let help = shown(&home, &[server, "--help"]).out();
+        let (own, _) = help.split_once("\nGlobal options:\n").unwrap();
+        let lines = own.lines().map(str::trim_start);
+        let lines = lines.filter(|line| line.starts_with("--"));
+        let named: Vec<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
+        assert!(named.contains(&"--profile"), "{help}");
+        let listed: Vec<&str> = page.split([' ', '`', '\n']).collect();
+        for option in named {
+            assert!(listed.contains(&option), "docs/{server}.md lacks {option}");
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Eight clients at once, two each over a socket, HTTP, ACP and stdio: none sees another's variable,
-//! directory, job or artifact.
+//! Eight clients at once, two each over a socket, HTTP, ACP and stdio: none sees another's
+//! variable, directory, job or artifact.
 
 use crate::rpc_under_test::{PATIENCE, messages};
 use bashd_testkit::{Home, repetitions};
@@ -271,7 +271,8 @@ fn over_acp(home: &Home, directories: &[String]) -> (Served, Vec<Box<dyn Peer>>)
     (server, peers.collect())
 }
 
-/// One client's rounds: what it sees is its own. What it has stored is put up for the others to try.
+/// One client's rounds: what it sees is its own. What it has stored is put up for the others to
+/// try.
 fn rounds(
     number: usize,
     directory: &str,

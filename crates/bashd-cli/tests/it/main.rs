@@ -35,7 +35,7 @@
 //! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
 //! | `console` | `console` in tmux: commands, terminals, resizing, every way to leave |
 //! | `doctor` | `doctor`: findings for people and for programs |
-//! | `documents` | `docs/config.md` and `docs/ledger.md` against the code |
+//! | `documents` | `docs/config.md` and `docs/ledger.md` against the code, command lines in pages |
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -147,8 +147,8 @@ fn from_mcp(result: &Value) -> Value {
     reply
 }
 
-/// A reply without what MCP does not repeat: nothing that says nothing, and of an error only what its
-/// text does not say.
+/// A reply without what MCP does not repeat: nothing that says nothing, and of an error only what
+/// its text does not say.
 fn as_told_by_mcp(reply: &Value) -> Value {
     let mut reply = reply.clone();
     let fields = reply.as_object_mut().unwrap();

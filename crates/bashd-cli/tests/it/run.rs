@@ -280,6 +280,39 @@ fn signals_end_bashd_also_while_nobody_reads_its_reply() {
 }
 
 #[test]
+fn too_few_descriptors_are_told_in_the_profiles_form() {
+    let home = Home::new();
+    let mut refused = 0;
+    for (profile, form) in [
+        (
+            "harness",
+            r#"^\{"(error":".+"|stdout":"fine\\n","stderr":"","exitCode":0)\}\n?$"#,
+        ),
+        (
+            "phoenix",
+            r"^((Command execution failed|Failed to spawn process): .+|fine\n)\n?$",
+        ),
+        ("voice", r"^(Error: .+|fine\n\n\[Exit code: 0\])\n?$"),
+    ] {
+        let form = regex::Regex::new(form).unwrap();
+        // With 4 not even the configuration can be read, and stderr says so.
+        for most in 5..=24 {
+            let script =
+                format!("ulimit -n {most}; exec \"$0\" run --profile {profile} 'echo fine'");
+            let transcript = by_sh(&home, &script).run();
+            let out = transcript.out();
+            assert!(
+                form.is_match(&out),
+                "{profile}, {most}: {}",
+                transcript.block()
+            );
+            refused += usize::from(transcript.code() != Some(0));
+        }
+    }
+    assert!(refused > 20, "{refused} of 60 lacked descriptors");
+}
+
+#[test]
 fn too_few_descriptors_are_an_error_and_no_panic() {
     let home = Home::new();
     for most in 4..=16 {

@@ -1,4 +1,5 @@
-//! A run whose keeper was killed: whoever finds it first ends what is left, and writes how it ended.
+//! A run whose keeper was killed: the first process that finds it ends what is left of it, and
+//! writes how it ended.
 //!
 //! The run's lock is free then, and is taken while this happens: nobody else does it meanwhile, and
 //! others see the run as alive until it is settled.
@@ -22,7 +23,7 @@ pub fn settle(path: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     let lock = fs::File::open(path.join(directory::LOCK))?;
-    // Readers hold it for a moment, and whoever settles it for a second at most.
+    // Readers hold it for a moment, and a process that settles the run for a second at most.
     rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
     // Somebody may have done it since we looked.
     if !needs_settling(path) {
@@ -89,7 +90,7 @@ fn lost_status(path: &Path, spec: &Spec) -> io::Result<JobStatus> {
 }
 
 /// Appends the end line to an output file, unless somebody got as far as that before, and says what
-/// the command wrote. How many lines, and what was beyond the file, nobody knows any more.
+/// the command wrote. Nobody knows any more how many lines, and what was beyond the file.
 fn completed(path: &Path, line: &str, head_bytes: u64) -> io::Result<StoredStream> {
     let mut file = match fs::OpenOptions::new().read(true).append(true).open(path) {
         Ok(file) => file,

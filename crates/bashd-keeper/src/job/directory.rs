@@ -1,10 +1,10 @@
 //! A job's directory: its files and their contents.
 //!
 //! The directory is the source of truth. `claim.json` is written by the engine that is about to
-//! hand a run over, and by who takes the job over later (it holds owner and short name); `spec.json`, `status.json` and `waiting.json` by the
-//! keeper alone; `name` and `told` by the process that renames a job or first hears of its end.
-//! `lock` is locked for as long as the keeper lives; the kernel releases it, whatever happens to
-//! the keeper.
+//! hand a run over, and by who takes the job over later (it holds owner and short name);
+//! `spec.json`, `status.json` and `waiting.json` by the keeper alone; `name` and `told` by the
+//! process that renames a job or first hears of its end. `lock` is locked for as long as the keeper
+//! lives; the kernel releases it, whatever happens to the keeper.
 
 use super::end_line::EndLines;
 use crate::capture::Streams;
@@ -91,7 +91,7 @@ pub struct Spec {
     pub keeper: i32,
     /// Filled in by the keeper: bytes of each stream that go to its file before the ring begins.
     pub head_bytes: u64,
-    /// Filled in by the keeper: what its output file says at its end, for whoever has to write it
+    /// Filled in by the keeper: what its output file says at its end, if another process writes it
     /// in the keeper's place.
     #[serde(default)]
     pub end_lines: Option<EndLines>,
@@ -226,7 +226,7 @@ pub enum Sure {
     Probably,
 }
 
-/// Whose a job is and by which short name, from before there is a job: who takes it over writes it
+/// Owner and short name of a job, from before there is a job: a client that takes it over writes it
 /// again.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Claim {

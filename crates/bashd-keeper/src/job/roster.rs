@@ -1,10 +1,11 @@
 //! The processes that a keeper looks after, written down beside its run.
 //!
 //! A keeper that is killed (out of memory, by hand) can't end its tree any more, and what had
-//! changed its session or its parent is then below nobody who knows it. Whoever finds the run
-//! without its keeper ends what is written here. A process is the one that was meant if its number
-//! *and* its start time are those written down, in the same boot and the same pid namespace; it is
-//! signalled by a pidfd that was opened before the comparison, so that no other process can be hit.
+//! changed its session or its parent is then below nobody who knows it. A process that finds the
+//! run without its keeper ends what is written here. A process is the one that was meant if its
+//! number *and* its start time are those written down, in the same boot and the same pid namespace;
+//! it is signalled by a pidfd that was opened before the comparison, so that no other process can
+//! be hit.
 //!
 //! What was born after the last look is found through what is certain: everything below a process
 //! of the run belongs to it, and so does everything in the kernel session of one, since a session

@@ -21,7 +21,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-/// How many processes one look examines: what has more is no filter.
+/// How many processes one look examines: a filter does not have more.
 const MOST_EXAMINED: usize = 256;
 
 /// Shortest time between two looks.

@@ -1,9 +1,10 @@
 //! A run that is a job: the keeper holds it, and its directory is the source of truth.
 //!
-//! *Going to the background* (`background`): the keeper creates the directory, takes its lock, names the spool,
-//! listens on the control socket, writes the spec, and only then says `backgrounded`; from then on the
-//! engine's death does not matter. *The end*: the status is on disk before anybody hears of it. In
-//! between, anyone who finds the directory may connect (`clients`).
+//! *Going to the background* (`background`): the keeper creates the directory, takes its lock,
+//! names the spool, listens on the control socket, writes the spec, and only then says
+//! `backgrounded`; from then on the engine's death does not matter. *The end*: the status is on
+//! disk before anybody hears of it. In between, anyone who finds the directory may connect
+//! (`clients`).
 
 use super::clients::Client;
 use super::job_messages::{AnnounceMessage, BackgroundMessage, BackgroundedMessage};

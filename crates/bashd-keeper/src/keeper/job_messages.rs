@@ -38,14 +38,14 @@ pub struct BackgroundMessage {
 /// Keeper to engine: the run is a job now, or why it is not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BackgroundedMessage {
-    /// Why it is no job; `None` if it is one.
+    /// Why it is not a job; `None` if it is one.
     pub error: Option<String>,
     /// Where the session's shell was that went along, so that the next one can begin there.
     #[serde(default)]
     pub directory: Option<PathBuf>,
 }
 
-/// Anybody to keeper: hand me the descriptors, and tell me of the end.
+/// Anybody to keeper: send me the descriptors, and report the end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AttachMessage {}
 
@@ -61,13 +61,13 @@ pub struct AttachedMessage {
     pub terminal: Option<Size>,
 }
 
-/// Anybody to keeper: bytes for the command's stdin, then perhaps its end.
+/// Anybody to keeper: bytes for the command's stdin, and whether that is all.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct InputMessage {
     /// What the command reads next.
     #[serde(with = "serde_bytes")]
     pub bytes: Vec<u8>,
-    /// Whether that was all: stdin is closed behind them.
+    /// Whether that was all: stdin is closed after them.
     pub close: bool,
 }
 

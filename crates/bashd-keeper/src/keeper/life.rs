@@ -349,7 +349,7 @@ impl KeeperRun {
         }
     }
 
-    /// Begins to end the run, whoever asked for it.
+    /// Begins to end the run, for whatever reason.
     pub(super) fn end(&mut self, by: Option<EndedBy>, now: Instant) {
         if matches!(self.phase, Phase::Ending { .. }) {
             return;
@@ -374,7 +374,7 @@ impl KeeperRun {
     pub(super) fn advance(&mut self, keeper: &Keeper, now: Instant) {
         self.note_members(now);
         let is_late = self.deadline.is_some_and(|deadline| now >= deadline);
-        // Whoever is about to make it a job has promised one.
+        // Its engine has promised a job, and is about to make it one.
         let is_promised = self.goes_to_background && keeper.link.is_some() && !is_late;
         if self.phase == Phase::Running && self.exit.is_some() && is_promised {
             return;

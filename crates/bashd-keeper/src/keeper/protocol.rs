@@ -54,6 +54,10 @@ pub trait KeeperMessage: Serialize + DeserializeOwned {
 macro_rules! messages {
     ($($type:ident = $name:literal),* $(,)?) => {
         $(impl KeeperMessage for $type { const NAME: &'static str = $name; })*
+
+        /// The names of the messages of this file.
+        #[cfg(test)]
+        pub(super) const NAMES: &[&str] = &[$($name),*];
     };
 }
 pub(super) use messages;
@@ -208,7 +212,8 @@ pub fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
     )
 }
 
-/// A file in memory that holds these bytes, for whoever gets its descriptor; nobody can change it.
+/// A file in memory with these bytes, for any process that has its descriptor; nobody can change
+/// it.
 ///
 /// Even a file in memory may exceed `RLIMIT_FSIZE`, and writing it would then kill the host by
 /// SIGXFSZ, so the limit is checked first.
@@ -263,9 +268,23 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 
 #[cfg(test)]
 mod tests {
+    use super::super::{job_messages, messages};
     use super::*;
     use rustix::net::{AddressFamily, SocketFlags, SocketType};
     use serde::Deserialize;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_page_about_the_protocol_has_its_version_and_every_message() {
+        let page = include_str!("../../../../docs/keeper.md");
+        assert!(page.contains(&format!("\nVersion {MAJOR}.{MINOR}. ")));
+        let (_, table) = page.split_once("\n## Messages\n").expect("the messages");
+        let (table, _) = table.split_once("\nNot yet").expect("their end");
+        let rows = table.lines().filter(|line| line.contains(" | `"));
+        let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+        let known = messages::NAMES.iter().chain(job_messages::NAMES);
+        assert_eq!(listed, known.copied().collect());
+    }
 
     fn pair() -> (OwnedFd, OwnedFd) {
         rustix::net::socketpair(

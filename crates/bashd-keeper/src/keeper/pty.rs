@@ -3,7 +3,7 @@
 //!
 //! The keeper holds the command's end open as well, as long as something lives: a program that
 //! closes its terminal and opens it again through `/dev/tty` must not find it gone, and our end
-//! must not report an end that is not one. When the shell exits, the kernel hangs the terminal up
+//! must not report a false end. When the shell exits, the kernel hangs the terminal up
 //! for everybody, as any terminal does; what was written before is still read, because a read of
 //! our end waits for what is under way between the two.
 

@@ -1,4 +1,4 @@
-//! When a keeper writes down which processes it looks after: for whoever has to end them if it is
+//! When a keeper writes down which processes it looks after, so that others can end them if it is
 //! killed (`crate::job::roster`).
 //!
 //! The kernel does not tell a keeper of what its grandchildren fork, so it looks: often while

@@ -196,7 +196,7 @@ impl ForkServer {
     }
 }
 
-/// Says on a keeper's socket why there is no keeper.
+/// Reports on a keeper's socket why there is no keeper.
 fn tell_failure(link: &OwnedFd, doing: &str, error: &io::Error) {
     let failed = FailedMessage {
         doing: doing.to_owned(),

@@ -1,4 +1,4 @@
-//! A shell that was started ahead, it waits for the one script that it will run.
+//! A shell that was started ahead, and waits for the one script that it will run.
 //!
 //! It is `bash -c LOADER`. Descriptor 3 is a file with texts, 4 a pipe. The loader reads the first
 //! text, which does nothing, so the work that every script needs is done before anybody waits for

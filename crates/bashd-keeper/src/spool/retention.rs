@@ -44,7 +44,7 @@ pub fn sweep_if_due(runs: &Path, retention: Retention) -> io::Result<()> {
         return Ok(());
     }
     write_private(&stamp, &[])?;
-    // Before anything is removed by which it could be found.
+    // First: what is removed later could be needed to find it.
     abandoned::settle_all(runs);
     sweep_abandoned(runs)?;
     sweep(runs, retention)

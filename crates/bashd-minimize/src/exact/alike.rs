@@ -46,7 +46,7 @@ impl<'a> GroupLines<'a> {
         }
     }
 
-    fn may_touch(&self, at: usize) -> bool {
+    pub(super) fn may_touch(&self, at: usize) -> bool {
         let (Some(known), Some(line)) = (self.untouchable.get(at), self.all.get(at)) else {
             return true;
         };
@@ -60,17 +60,32 @@ impl<'a> GroupLines<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FoundGroup {
     Beginning(PrefixGroup),
-    /// So many lines have the same form around their first word, which stands in them again.
-    FirstWord(usize),
-    /// So many lines end alike.
-    End(usize),
+    /// Lines have the same form around their first word, which stands in them again.
+    FirstWord(PlainGroup),
+    /// Lines end alike.
+    End(PlainGroup),
+}
+
+/// So many lines, and the bytes that they save.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlainGroup {
+    lines: usize,
+    gain: usize,
 }
 
 impl FoundGroup {
     pub(super) fn lines(self) -> usize {
         match self {
             Self::Beginning(group) => group.lines,
-            Self::FirstWord(lines) | Self::End(lines) => lines,
+            Self::FirstWord(group) | Self::End(group) => group.lines,
+        }
+    }
+
+    /// Bytes that these members save.
+    pub(super) fn gain(self, members: &[&str]) -> usize {
+        match self {
+            Self::Beginning(group) => group.gain() + end_gain(members, group.length),
+            Self::FirstWord(group) | Self::End(group) => group.gain,
         }
     }
 }
@@ -86,9 +101,9 @@ pub(super) fn find_at(
         return Some(FoundGroup::Beginning(group));
     }
     if depth == 0
-        && let Some(count) = words_at(lines, at, work)
+        && let Some(group) = words_at(lines, at, work)
     {
-        return Some(FoundGroup::FirstWord(count));
+        return Some(FoundGroup::FirstWord(group));
     }
     ends_at(lines, at, work).map(FoundGroup::End)
 }
@@ -99,7 +114,7 @@ fn is_apart(all: &[&str], at: usize) -> bool {
 }
 
 /// How many lines from here on have the same form around their first word.
-fn words_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<usize> {
+fn words_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<PlainGroup> {
     let form = stems::WordForm::of(lines.all.get(at)?)?;
     if !form.fits(lines.all.get(at + 1)?) || !lines.may_touch(at) {
         return None;
@@ -113,14 +128,15 @@ fn words_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<usize> {
         count += 1;
     }
     let gain = (form.fixed_bytes() * (count - 1)).saturating_sub(count + 6);
-    (gain >= LEAST_GAIN && is_apart(lines.all, at + count)).then_some(count)
+    (gain >= LEAST_GAIN && is_apart(lines.all, at + count))
+        .then_some(PlainGroup { lines: count, gain })
 }
 
 /// Least bytes that lines which share only their ends must share.
 const SHORTEST_END_ALONE: usize = 12;
 
 /// How many lines from here on end alike.
-fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<usize> {
+fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<PlainGroup> {
     let all = lines.all;
     let (first, second) = (all.get(at)?, all.get(at + 1)?);
     // Almost always decided by these few bytes.
@@ -133,7 +149,7 @@ fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<usize> {
         return None;
     }
     let mut length = first.len().saturating_sub(1);
-    let mut best: Option<(usize, usize)> = None;
+    let mut best: Option<PlainGroup> = None;
     for (count, line) in all.iter().enumerate().skip(at + 1).take(FARTHEST) {
         length = end_from_separator(first, common_end(first, line, length));
         let is_over = length < SHORTEST_END_ALONE
@@ -145,12 +161,14 @@ fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<usize> {
         }
         let members = count - at + 1;
         let gain = (length * (members - 1)).saturating_sub(members + 6);
-        if is_apart(all, count + 1) && best.is_none_or(|(_, most)| gain > most) {
-            best = Some((members, gain));
+        if is_apart(all, count + 1) && best.is_none_or(|best| gain > best.gain) {
+            best = Some(PlainGroup {
+                lines: members,
+                gain,
+            });
         }
     }
-    best.filter(|(members, gain)| *members > 2 && *gain >= LEAST_GAIN)
-        .map(|(members, _)| members)
+    best.filter(|group| group.lines > 2 && group.gain >= LEAST_GAIN)
 }
 
 /// A run of lines that share their first `length` bytes.
@@ -160,14 +178,21 @@ pub(super) struct PrefixGroup {
     pub(super) length: usize,
     /// Bytes of the beginning that are no blanks: those cost next to no tokens.
     shared: usize,
+    /// What the indent of each member costs, in bytes.
+    indent: usize,
 }
 
 impl PrefixGroup {
     /// Bytes saved: the beginning is written once with a mark and one more line end, each member
     /// gets an indent.
     fn gain(self) -> usize {
-        (self.shared * (self.lines - 1)).saturating_sub(self.lines + 4)
+        (self.shared * (self.lines - 1)).saturating_sub(self.lines * self.indent + 4)
     }
+}
+
+/// What an indent costs: one blank before a word is part of its token, two are a token of their own.
+pub(super) fn indent_cost(depth: usize) -> usize {
+    if depth > 0 { 2 } else { 1 }
 }
 
 /// The group that saves most among those that begin at this line.
@@ -213,6 +238,7 @@ fn group_at(lines: &GroupLines<'_>, at: usize, depth: usize, work: &Work) -> Opt
             lines: count - at + 1,
             length,
             shared,
+            indent: indent_cost(depth),
         };
         // The start of the line after the group must not look like a member of it.
         let next_is_apart = all.get(count + 1).is_none_or(|next| {

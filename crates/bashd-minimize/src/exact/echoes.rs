@@ -1,4 +1,4 @@
-//! Blocks of lines that appeared before, replaced by a reference to where they begin.
+//! Lines that appeared before, replaced by a reference to where they begin.
 //!
 //! The same source text under each of many failures, the same report for each of many files: it is
 //! shown once. A line that tells of trouble is never part of such a block: it is always shown.
@@ -7,26 +7,26 @@ use super::super::work::Work;
 use super::{TextPage, has, is_untouchable};
 use std::collections::HashMap;
 
-/// Lines that a block must have.
-const FEWEST_LINES: usize = 2;
-
 /// Stands in every reference.
-const REFERENCE: &str = " lines as above, from: ";
+const REFERENCE: &str = " as above, from: ";
 
-/// Bytes that it must have.
-const FEWEST_BYTES: usize = 64;
+/// Tokens that a reference must save, as far as they can be told from the characters.
+const LEAST_GAIN: usize = 8;
 
-/// Letters and digits that a reference must save: blanks and drawings cost next to no tokens.
-const LEAST_GAIN: usize = 24;
+/// Bytes of a line that may be referred to alone.
+const SHORTEST_LINE: usize = 72;
 
-/// How many characters of its first line a reference has.
-const WORDS: usize = 60;
+/// Bytes of lines that may be referred to together.
+const SHORTEST_BLOCK: usize = 36;
+
+/// How many characters of its first line a reference has: as few as a reader needs to find it.
+const WORDS: [usize; 3] = [16, 32, 60];
 
 /// The text with references, and how many lines they replace; `None` if there are none.
 pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     let (text, all) = (page.text, page.lines.as_slice());
     let mut prints = Fingerprints::of(all);
-    let mut known = KnownPairs::with_room_for(all.len());
+    let mut known = KnownPlaces::with_room_for(all.len());
     let mut last_seen = LastSeen::default();
     let mut written = String::new();
     let mut copied = 0;
@@ -34,29 +34,28 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     let mut at = 0;
     work.charge(text.len() * 2);
     while at < all.len() {
-        let earlier = known.last(prints.of_pair(at), at);
+        let (line, pair) = prints.of_pair(at);
+        let mut earlier = known.last(pair, at);
+        if all.get(at).is_some_and(|line| line.len() >= SHORTEST_LINE) {
+            let alone = known.last(line, at);
+            if earlier >= at {
+                earlier = alone;
+            }
+        }
         let length = if earlier < at {
             same_lines(all, earlier, at, work)
         } else {
             0
         };
-        if !is_worth(all.get(at..at + length).unwrap_or_default()) {
-            at += 1;
-            continue;
-        }
-        if written.is_empty() && has(text, REFERENCE) {
-            return None;
-        }
-        // A reader, and `rebuild`, takes the latest line with these words.
-        let found = last_seen.reference(all, at, earlier);
         let block = all.get(at..at + length).unwrap_or_default();
-        let weight: usize = block.iter().map(|line| weight(line)).sum();
-        let reference = found.map(|first| format!("[{length}{REFERENCE}{first}]"));
-        let is_lighter = |reference: &String| self::weight(reference) + LEAST_GAIN <= weight;
-        let Some(reference) = reference.filter(is_lighter) else {
+        // A reader, and `rebuild`, takes the latest line that begins so.
+        let Some(reference) = reference(all, at, earlier, block, &mut last_seen) else {
             at += 1;
             continue;
         };
+        if written.is_empty() && has(text, REFERENCE) {
+            return None;
+        }
         for line in all.get(copied..at).unwrap_or_default() {
             push(&mut written, line);
         }
@@ -77,15 +76,43 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     Some((written, stood_for))
 }
 
-fn weight(line: &str) -> usize {
-    let letters = line.bytes().filter(u8::is_ascii_alphanumeric);
-    letters.count() + 1
+/// The reference to a block that was shown before; `None` if it is not worth one.
+fn reference<'a>(
+    all: &[&'a str],
+    at: usize,
+    earlier: usize,
+    block: &[&str],
+    last_seen: &mut LastSeen<'a>,
+) -> Option<String> {
+    if block.is_empty() {
+        return None;
+    }
+    let words = last_seen.words(all, at, earlier)?;
+    let reference = match block.len() {
+        1 => format!("[1 line{REFERENCE}{words}]"),
+        length => format!("[{length} lines{REFERENCE}{words}]"),
+    };
+    let saved: usize = block.iter().map(|line| tokens_about(line)).sum();
+    (tokens_about(&reference) + LEAST_GAIN <= saved).then_some(reference)
 }
 
-/// Whether a block is long enough for a reference.
-fn is_worth(block: &[&str]) -> bool {
-    let bytes: usize = block.iter().map(|line| line.len() + 1).sum();
-    block.len() >= FEWEST_LINES && bytes >= FEWEST_BYTES
+/// About how many tokens a line has: words, groups of digits, and other characters; blanks and drawn
+/// lines have next to none.
+fn tokens_about(line: &str) -> usize {
+    let mut tokens = 1;
+    let mut run = 0;
+    let mut last = b' ';
+    for byte in line.bytes() {
+        let same_kind = match last {
+            b'0'..=b'9' => byte.is_ascii_digit() && run < 3,
+            b'a'..=b'z' | b'A'..=b'Z' => byte.is_ascii_alphabetic() && run < 8,
+            _ => byte == last || byte == b' ' || last >= 0x80,
+        };
+        run = if same_kind { run + 1 } else { 1 };
+        tokens += usize::from(!same_kind);
+        last = byte;
+    }
+    tokens
 }
 
 /// Where lines with the same first words were seen last.
@@ -96,17 +123,33 @@ struct LastSeen<'a> {
 }
 
 impl<'a> LastSeen<'a> {
-    /// The first words of this line, if a reader finds the earlier one by them.
-    fn reference(&mut self, all: &[&'a str], at: usize, earlier: usize) -> Option<&'a str> {
+    /// The fewest first words of this line by which a reader finds the earlier one.
+    fn words(&mut self, all: &[&'a str], at: usize, earlier: usize) -> Option<&'a str> {
         while self.upto < at {
             let line = all.get(self.upto).copied().unwrap_or_default();
-            self.places.insert(shortened(line), self.upto);
+            for count in WORDS {
+                if let Some(words) = first_characters(line, count) {
+                    self.places.insert(words, self.upto);
+                }
+            }
             self.upto += 1;
         }
-        let words = shortened(all.get(at)?);
-        let is_found = !words.is_empty() && self.places.get(words) == Some(&earlier);
-        is_found.then_some(words)
+        let line = all.get(at)?;
+        let is_found = |words: &&str| self.places.get(words) == Some(&earlier);
+        let mut words = WORDS
+            .iter()
+            .filter_map(|count| first_characters(line, *count));
+        words.find(is_found)
     }
+}
+
+/// The first characters of a line, without blanks before them; `None` if it has not as many. They
+/// do not end in a blank, which a reader would not see.
+fn first_characters(line: &str, count: usize) -> Option<&str> {
+    let line = line.trim_start();
+    let (last, character) = line.char_indices().nth(count - 1)?;
+    let words = line.get(..last + character.len_utf8())?;
+    (!character.is_whitespace()).then_some(words)
 }
 
 /// The text with every reference replaced by the lines that it refers to, with the number of the
@@ -114,16 +157,12 @@ impl<'a> LastSeen<'a> {
 pub(super) fn written_out(all: Vec<(usize, String)>) -> Vec<(usize, String)> {
     let mut out: Vec<(usize, String)> = Vec::with_capacity(all.len());
     for (at, line) in all {
-        let reference = line
-            .strip_prefix('[')
-            .and_then(|line| line.strip_suffix(']'))
-            .and_then(|line| line.split_once(REFERENCE))
-            .and_then(|(length, first)| Some((length.parse::<usize>().ok()?, first)));
-        let Some((length, first)) = reference else {
+        let Some((length, words)) = read_reference(&line) else {
             out.push((at, line));
             continue;
         };
-        let source = out.iter().rposition(|(_, line)| shortened(line) == first);
+        let begins_so = |(_, line): &(usize, String)| line.trim_start().starts_with(words);
+        let source = out.iter().rposition(begins_so);
         let block = source.and_then(|from| out.get(from..from + length));
         match block.map(<[_]>::to_vec) {
             Some(block) => out.extend(block.into_iter().map(|(_, line)| (at, line))),
@@ -133,15 +172,28 @@ pub(super) fn written_out(all: Vec<(usize, String)>) -> Vec<(usize, String)> {
     out
 }
 
+/// How many lines a reference is for, and how they begin.
+fn read_reference(line: &str) -> Option<(usize, &str)> {
+    let inner = line.strip_prefix('[')?.strip_suffix(']')?;
+    let (lines, words) = inner.split_once(REFERENCE)?;
+    let (length, noun) = lines.split_once(' ')?;
+    let is_noun = matches!(noun, "line" | "lines");
+    length
+        .parse()
+        .ok()
+        .filter(|_| is_noun)
+        .map(|length| (length, words))
+}
+
 fn push(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
 }
 
-/// Where pairs of lines were last seen. One slot for each: of pairs that share a slot, only the
-/// last is known. That costs a reference now and then and saves the time of a real table; whether
-/// lines are equal is checked anyway.
-struct KnownPairs {
+/// Where pairs of lines, and long lines, were last seen. One slot for each: of those that share a
+/// slot, only the last is known. That costs a reference now and then and saves the time of a real
+/// table; whether lines are equal is checked anyway.
+struct KnownPlaces {
     places: Vec<u32>,
 }
 
@@ -151,14 +203,14 @@ const MOST_PLACES: usize = 1 << 16;
 /// An unused slot.
 const NOTHING: u32 = u32::MAX;
 
-impl KnownPairs {
+impl KnownPlaces {
     fn with_room_for(lines: usize) -> Self {
         Self {
             places: vec![NOTHING; (lines * 2).next_power_of_two().min(MOST_PLACES)],
         }
     }
 
-    /// Where this pair was seen last: here, if it is new.
+    /// Where this was seen last: here, if it is new.
     fn last(&mut self, fingerprint: u64, at: usize) -> usize {
         let place = fingerprint as usize & (self.places.len() - 1);
         match self.places.get_mut(place) {
@@ -183,8 +235,8 @@ impl<'a> Fingerprints<'a> {
         Self { all, next }
     }
 
-    /// The hash of a line and the next.
-    fn of_pair(&mut self, at: usize) -> u64 {
+    /// The hash of a line, and that of it and the next.
+    fn of_pair(&mut self, at: usize) -> (u64, u64) {
         let of = |at: usize| self.all.get(at).map_or(0, |line| fingerprint(line));
         let first = if self.next.0 == at {
             self.next.1
@@ -193,9 +245,9 @@ impl<'a> Fingerprints<'a> {
         };
         let second = of(at + 1);
         self.next = (at + 1, second);
-        let pair = mixed(first, second);
         // The low bits of a product carry little information.
-        pair ^ pair >> 32
+        let spread = |hash: u64| hash ^ hash >> 32;
+        (spread(first), spread(mixed(first, second)))
     }
 }
 
@@ -217,28 +269,25 @@ fn mixed(sum: u64, word: u64) -> u64 {
     (sum.rotate_left(23) ^ word).wrapping_mul(SPREAD)
 }
 
-/// How many lines from here equal those from `earlier` on, without overlap and without trouble.
+/// How many lines from here equal those from `earlier` on, without overlap and without trouble; none
+/// if they are too short for a reference.
 fn same_lines(all: &[&str], earlier: usize, at: usize, work: &Work) -> usize {
     let pairs = all
         .iter()
         .skip(earlier)
         .zip(all.iter().skip(at))
         .take(at - earlier);
-    pairs
-        .take_while(|(one, other)| {
-            one == other && work.charge(other.len() + 8) && !is_untouchable(other)
-        })
-        .count()
-}
-
-/// The beginning of a line, to find it again.
-fn shortened(line: &str) -> &str {
-    let line = line.trim();
-    let end = line
-        .char_indices()
-        .nth(WORDS)
-        .map_or(line.len(), |(at, _)| at);
-    line.get(..end).unwrap_or(line)
+    let same = pairs
+        .take_while(|(one, other)| one == other && work.charge(other.len() + 8))
+        .count();
+    let block = all.get(at..at + same).unwrap_or_default();
+    let bytes: usize = block.iter().map(|line| line.len() + 1).sum();
+    // Which lines tell of trouble is asked last: it takes longest.
+    if bytes < SHORTEST_BLOCK {
+        return 0;
+    }
+    let quiet = block.iter().take_while(|line| !is_untouchable(line));
+    quiet.count()
 }
 
 #[cfg(test)]
@@ -257,7 +306,7 @@ mod tests {
         assert_eq!(
             shown,
             format!(
-                "first\n{block}error: one\nsecond\n[5 lines as above, from: def invoke(self, context):]\nerror: one\n"
+                "first\n{block}error: one\nsecond\n[5 lines as above, from: def invoke(self,]\nerror: one\n"
             )
         );
     }

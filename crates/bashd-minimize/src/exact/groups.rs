@@ -2,22 +2,36 @@
 //! `src/a.rs:…`, then ` 12: x`, ` 14: y`. `test … ... ok` has something after the mark as well, and
 //! in `cc -c ….c -o ….o` each mark stands for the same words.
 //!
-//! The lines below a heading begin with its blanks and one more. The line after them does not.
+//! The lines below a heading begin with its blanks and one more. The line after them does not. A
+//! mark alone is the heading before it again, for lines that others part from those above: one with
+//! trouble stands as it was.
 
 use super::super::work::Work;
-use super::alike::{FoundGroup, GroupLines, find_at, leading_blanks, shared_end};
+use super::alike::{FoundGroup, GroupLines, find_at, indent_cost, leading_blanks, shared_end};
+use super::headings::KnownHeading;
 use super::{TextPage, stems};
 
 /// How deep groups may nest.
 const DEEPEST: usize = 4;
 
-/// The text with groups, and how many lines are in them; `None` if there are none.
-pub(super) fn group(page: &TextPage<'_>, mark: char, work: &Work) -> Option<(String, u64)> {
+/// A text with groups.
+#[derive(Debug)]
+pub(super) struct GroupedText {
+    pub(super) text: String,
+    /// How many lines are in groups.
+    pub(super) in_groups: u64,
+    /// How many headings are said again.
+    pub(super) again: u64,
+}
+
+/// The text with groups; `None` if there are none.
+pub(super) fn group(page: &TextPage<'_>, mark: char, work: &Work) -> Option<GroupedText> {
     let text = page.text;
     work.charge(text.len());
     let mut grouped = Grouped {
         text: String::new(),
         in_groups: 0,
+        again: 0,
         mark,
         work,
     };
@@ -28,13 +42,18 @@ pub(super) fn group(page: &TextPage<'_>, mark: char, work: &Work) -> Option<(Str
     if !text.ends_with('\n') {
         grouped.text.pop();
     }
-    Some((grouped.text, grouped.in_groups))
+    Some(GroupedText {
+        text: grouped.text,
+        in_groups: grouped.in_groups,
+        again: grouped.again,
+    })
 }
 
 /// The text being made.
 struct Grouped<'a> {
     text: String,
     in_groups: u64,
+    again: u64,
     mark: char,
     work: &'a Work,
 }
@@ -45,20 +64,41 @@ impl Grouped<'_> {
         let all = lines.all;
         let mut copied = 0;
         let mut at = 0;
+        let mut last: Option<KnownHeading> = None;
         while at < all.len() && depth < DEEPEST {
-            let Some(found) = find_at(lines, at, depth, self.work) else {
-                at += 1;
-                continue;
+            let near = last.as_ref().filter(|last| last.is_near(at));
+            let again = near.map_or(0, |last| last.lines_from(lines, at, self.work));
+            let found = find_at(lines, at, depth, self.work);
+            let is_again = near.is_some_and(|last| match found {
+                Some(found) => {
+                    let members = all.get(at..at + found.lines()).unwrap_or_default();
+                    last.gain(again) > found.gain(members)
+                }
+                None => last.is_worth(again),
+            });
+            let count = match found {
+                _ if is_again => again,
+                Some(found) => found.lines(),
+                None => {
+                    at += 1;
+                    continue;
+                }
             };
             self.push_all(all.get(copied..at).unwrap_or_default(), indent);
-            let count = found.lines();
             let members = all.get(at..at + count).unwrap_or_default();
-            match found {
-                FoundGroup::Beginning(group) => {
-                    self.write_group(members, group.length, indent, depth);
-                }
-                FoundGroup::FirstWord(_) => self.write_words(members, indent),
-                FoundGroup::End(_) => self.write_group(members, 0, indent, depth),
+            if let Some(last) = last.as_mut().filter(|_| is_again) {
+                self.write_again(last, members, indent, depth);
+                last.ends_at(at + count);
+            } else if let Some(found) = found {
+                let form = match found {
+                    FoundGroup::Beginning(group) => {
+                        self.write_group(members, group.length, indent, depth)
+                    }
+                    FoundGroup::FirstWord(_) => self.write_words(members, indent),
+                    FoundGroup::End(_) => self.write_group(members, 0, indent, depth),
+                };
+                let indent = indent_cost(depth);
+                last = Some(KnownHeading::new(&form, self.mark, at + count, indent));
             }
             self.in_groups += count as u64;
             at += count;
@@ -70,17 +110,42 @@ impl Grouped<'_> {
         }
     }
 
-    /// Lines whose first word stands in them again.
-    fn write_words(&mut self, members: &[&str], indent: &str) {
+    /// Lines that fit the heading before them.
+    fn write_again(&mut self, last: &KnownHeading, members: &[&str], indent: &str, depth: usize) {
+        let middles: Vec<&str> = members
+            .iter()
+            .filter_map(|member| last.member(member))
+            .collect();
+        let blanks = last.blanks();
+        self.push(indent, &format!("{blanks}{}", self.mark));
+        self.write(
+            &GroupLines::within(&middles),
+            &format!("{indent}{blanks} "),
+            depth + 1,
+        );
+        self.again += 1;
+    }
+
+    /// Lines whose first word stands in them again. Returns the heading.
+    fn write_words(&mut self, members: &[&str], indent: &str) -> String {
         let first = members.first().copied().unwrap_or_default();
         let mark = self.mark.to_string();
-        self.push(indent, &first.replace(stems::first_word(first), &mark));
+        let heading = first.replace(stems::first_word(first), &mark);
+        self.push(indent, &heading);
         for member in members {
             self.push(indent, &format!(" {}", stems::first_word(member)));
         }
+        heading
     }
 
-    fn write_group(&mut self, members: &[&str], length: usize, indent: &str, depth: usize) {
+    /// Lines that share their beginning, their end, or both. Returns the heading.
+    fn write_group(
+        &mut self,
+        members: &[&str],
+        length: usize,
+        indent: &str,
+        depth: usize,
+    ) -> String {
         let beginning = members.first().and_then(|line| line.get(..length));
         let beginning = beginning.unwrap_or_default();
         let rests: Vec<&str> = members
@@ -99,12 +164,15 @@ impl Grouped<'_> {
             .collect();
         let mark = self.mark;
         if let Some((between, stems)) = stems::stems(&middles, mark) {
-            self.push(indent, &format!("{beginning}{between}{ending}"));
+            let heading = format!("{beginning}{between}{ending}");
+            self.push(indent, &heading);
             self.push_all(&stems, &below);
-            return;
+            return heading;
         }
-        self.push(indent, &format!("{beginning}{mark}{ending}"));
+        let heading = format!("{beginning}{mark}{ending}");
+        self.push(indent, &heading);
         self.write(&GroupLines::within(&middles), &below, depth + 1);
+        heading
     }
 
     fn push_all(&mut self, lines: &[&str], indent: &str) {
@@ -127,7 +195,7 @@ mod tests {
 
     fn grouped(text: &str) -> Option<String> {
         let grouped = group(&TextPage::of(text), '…', &Work::for_input(text.len()));
-        let shown = grouped.map(|(text, _)| text);
+        let shown = grouped.map(|grouped| grouped.text);
         if let Some(shown) = &shown {
             let lines: Vec<&str> = shown.lines().collect();
             let out = Ungrouped::of(&lines, Some('…')).lines;

@@ -14,6 +14,7 @@ mod alike;
 mod echoes;
 mod escapes;
 mod groups;
+mod headings;
 mod plain;
 mod rebuild;
 mod repeats;
@@ -27,7 +28,7 @@ use super::work::{Work, lines};
 use std::borrow::Cow;
 
 pub(crate) use plain::{PlainForm, plain};
-pub(crate) use rebuild::{ECHOES, GROUPS, REPEATS, rebuilt};
+pub(crate) use rebuild::{AGAIN, ECHOES, GROUPS, REPEATS, rebuilt};
 
 /// Which parts of the notation suit a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(crate) struct Reshaped {
     pub(crate) grouped: u64,
     /// The mark of headings.
     pub(crate) mark: Option<char>,
+    /// Headings that the mark alone says again.
+    pub(crate) again: u64,
 }
 
 /// A text and its lines, which are found once.
@@ -125,10 +128,12 @@ pub(crate) fn reshape<'a>(
     let reshaped = Reshaped {
         repeats: lines_of(&counted),
         echoes: lines_of(&referred),
-        grouped: lines_of(&grouped),
+        grouped: grouped.as_ref().map_or(0, |grouped| grouped.in_groups),
         mark: mark.filter(|_| grouped.is_some()),
+        again: grouped.as_ref().map_or(0, |grouped| grouped.again),
     };
-    let changed = grouped.or(referred).or(counted).map(|(text, _)| text);
+    let changed = grouped.map(|grouped| grouped.text);
+    let changed = changed.or_else(|| referred.or(counted).map(|(text, _)| text));
     (changed.map_or(Cow::Borrowed(text), Cow::Owned), reshaped)
 }
 

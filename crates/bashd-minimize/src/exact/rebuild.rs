@@ -50,6 +50,9 @@ pub(crate) const ECHOES: &str = "repeated blocks referenced";
 /// What it says of headings, after their mark.
 pub(crate) const GROUPS: &str = " marks where the lines below it differ";
 
+/// What it says of headings that are said again.
+pub(crate) const AGAIN: &str = ", and alone repeats the heading before";
+
 /// The mark of headings that a footer names.
 fn mark_of(footer: &str) -> Option<char> {
     let (before, _) = footer.split_once(GROUPS)?;

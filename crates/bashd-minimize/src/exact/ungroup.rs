@@ -1,4 +1,5 @@
-//! Groups backwards: every line below a heading becomes whole again.
+//! Groups backwards: every line below a heading becomes whole again. A heading that is nothing but
+//! the mark is the one before it.
 
 use super::alike::leading_blanks;
 
@@ -35,10 +36,11 @@ struct GroupReader<'a> {
     headings: Vec<Option<usize>>,
 }
 
-impl GroupReader<'_> {
+impl<'a> GroupReader<'a> {
     /// The lines from here on that stand below an indent.
     fn below(&mut self, indent: &str, heading: Option<usize>) -> Vec<(usize, String)> {
         let mut out = Vec::new();
+        let mut last: Option<(usize, &'a str)> = None;
         while let Some(body) = self
             .all
             .get(self.at)
@@ -52,9 +54,22 @@ impl GroupReader<'_> {
             match self.mark.filter(|mark| body.contains(*mark)) {
                 Some(mark) => {
                     let below = format!("{indent}{} ", leading_blanks(body));
+                    let is_again = body.trim_start().chars().eq([mark]);
+                    let form = match last.filter(|_| is_again) {
+                        Some((original, form)) => {
+                            if let Some(known) = self.headings.get_mut(place) {
+                                *known = Some(original);
+                            }
+                            form
+                        }
+                        None => {
+                            last = Some((place, body));
+                            body
+                        }
+                    };
                     let members = self.below(&below, Some(place));
                     let whole =
-                        |(from, member): (usize, String)| (from, body.replace(mark, &member));
+                        |(from, member): (usize, String)| (from, form.replace(mark, &member));
                     out.extend(members.into_iter().map(whole));
                 }
                 None => out.push((place, body.to_owned())),

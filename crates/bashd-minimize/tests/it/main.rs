@@ -3,6 +3,7 @@
 //! | file | shows |
 //! |---|---|
 //! | `cases` | recorded outputs of real tools: what is shown of each, its facts, and the tokens saved |
+//! | `fresh` | outputs that nobody recorded, written with their facts before they were measured |
 //! | `insertions` | lines of a user put into recorded outputs: each is in what is shown |
 //! | `outside` | recorded outputs that no filter was written with: what is saved, lost and false of each tool |
 //! | `properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
@@ -19,6 +20,7 @@
 )]
 
 mod cases;
+mod fresh;
 mod insertions;
 mod outside;
 mod properties;

@@ -96,6 +96,14 @@ fn the_judge_sees_each_dropped_and_each_changed_line() {
     );
 }
 
+/// What is lost of these facts, and what is false.
+pub(crate) fn judged_facts(raw: &str, shown: &str, facts: &[String]) -> (Vec<String>, Vec<String>) {
+    let verdict = judge(raw, shown);
+    let is_lost = |fact: &&String| !verdict.written_out.contains(*fact);
+    let lost = facts.iter().filter(is_lost).cloned().collect();
+    (lost, verdict.falsehoods)
+}
+
 /// What is saved, lost and false of some outputs.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct OutsideRow {

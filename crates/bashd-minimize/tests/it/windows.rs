@@ -1,6 +1,6 @@
-//! How many facts of long outputs a window shows, by its size: why `default` shows 32 KiB of an output that is too
-//! long, where Claude Code's own tool shows 2 kB of a success and 10 kB of a failure. The figures are in
-//! `docs/agents.md`.
+//! How many facts of long outputs a window shows, by its size: why `default` shows 32 KiB of an
+//! output that is too long, where Claude Code's own tool shows 2 kB of a success and 10 kB of a
+//! failure. The figures are in `docs/agents.md`.
 
 use crate::cases::{Case, cases};
 use bashd_minimize::Reach;

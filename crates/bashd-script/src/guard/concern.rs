@@ -8,8 +8,8 @@ use super::directory::Directories;
 use super::git::{self, GitCall};
 use super::tool_rows::{self, ToolRow};
 use super::user_rule::Decision;
-use super::{Ancestors, DOCUMENTED, RULES, Rule, RuleJudge};
-use crate::script::{Assigned, Beginnings, Redirect, Script, SimpleCommand, Word};
+use super::{Ancestors, DOCUMENTED, RULES, Rule};
+use crate::script::{Assigned, Beginnings, Redirect, Script, SimpleCommand, Span, Word};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -99,6 +99,44 @@ impl Concern {
     }
 }
 
+/// What a rule looks for in the script as a whole: it is asked only if one of these commands is there.
+#[derive(Debug)]
+pub(super) struct WholeConcern {
+    /// Names of programs, in lists.
+    pub(super) names: &'static [&'static [&'static str]],
+    /// What else it looks for, whatever the name.
+    pub(super) signs: &'static [Sign],
+    /// Judges those commands, with the script around them.
+    pub(super) judge: fn(&Script, Sought<'_>) -> Option<(Decision, Span)>,
+}
+
+/// What makes a command worth a look, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// Its name is unknown, or worked out from what others print.
+    HiddenName,
+    /// It has a redirect.
+    Redirect,
+    /// The script defines functions; this is about no single command.
+    Function,
+}
+
+/// The commands that a rule looks for in a script.
+#[derive(Clone, Copy)]
+pub(super) struct Sought<'a> {
+    suspects: &'a [Suspect<'a>],
+    bit: u64,
+}
+
+impl<'a> Sought<'a> {
+    /// They, with their places among all commands.
+    pub(super) fn commands(self) -> impl Iterator<Item = (usize, &'a SimpleCommand)> {
+        let mine = self.suspects.iter();
+        let mine = mine.filter(move |suspect| suspect.rules & self.bit != 0);
+        mine.map(|suspect| (suspect.at, suspect.command))
+    }
+}
+
 /// The names of the commands that a concern is about.
 enum ConcernNames {
     Listed(&'static [&'static str]),
@@ -123,11 +161,23 @@ fn is_called(name: &str, known: &str) -> bool {
 /// How the names begin that any compiled-in rule is about.
 static NAMES: Beginnings = names_of(DOCUMENTED, names_of(RULES, Beginnings::NONE));
 
+/// How far the bits of rules that look at a whole script are from those that look at each command.
+const WHOLE: u32 = 32;
+const _: () = assert!(
+    RULES.len() <= WHOLE as usize,
+    "there are more rules than bits"
+);
+
 /// Which rules are about commands of a name, as a bit for each by its place in [`RULES`].
 struct NameIndex {
     names: HashMap<&'static str, u64>,
     beginnings: Vec<(&'static str, u64)>,
+    /// Of rules about files that are written.
+    written: u64,
+    /// Of rules that look for a sign.
+    hidden_names: u64,
     redirects: u64,
+    functions: u64,
 }
 
 impl NameIndex {
@@ -140,14 +190,17 @@ impl NameIndex {
         let mut index = Self {
             names: HashMap::new(),
             beginnings: Vec::new(),
+            written: 0,
+            hidden_names: 0,
             redirects: 0,
+            functions: 0,
         };
         for rule in RULES.iter().chain(DOCUMENTED) {
-            let (RuleJudge::Each(concerns) | RuleJudge::Both(concerns, _)) = rule.judge else {
-                continue;
-            };
             let bit = bit_of(rule);
-            for concern in concerns {
+            if let Some(whole) = rule.judge.whole() {
+                index.add_whole(whole, bit << WHOLE);
+            }
+            for concern in rule.judge.concerns() {
                 match concern.names() {
                     ConcernNames::Listed(names) => {
                         for name in names {
@@ -162,11 +215,24 @@ impl NameIndex {
                     }
                 }
                 if matches!(concern, Concern::Written(_)) {
-                    index.redirects |= bit;
+                    index.written |= bit;
                 }
             }
         }
         index
+    }
+
+    fn add_whole(&mut self, whole: &WholeConcern, bit: u64) {
+        for name in whole.names.iter().copied().flatten() {
+            self.add(name, bit);
+        }
+        for sign in whole.signs {
+            match sign {
+                Sign::HiddenName => self.hidden_names |= bit,
+                Sign::Redirect => self.redirects |= bit,
+                Sign::Function => self.functions |= bit,
+            }
+        }
     }
 
     fn add(&mut self, name: &'static str, bit: u64) {
@@ -193,7 +259,9 @@ pub(super) fn bit_of(rule: &Rule) -> u64 {
 /// A command that a rule may have something against, with what every rule asks of it.
 pub(super) struct Suspect<'a> {
     /// The rules that are about it.
-    pub(super) rules: u64,
+    rules: u64,
+    /// Its place among all commands.
+    at: usize,
     pub(super) command: &'a SimpleCommand,
     name: Option<&'a str>,
     /// The call that it is, if it is one of git.
@@ -202,67 +270,122 @@ pub(super) struct Suspect<'a> {
 }
 
 /// The commands that a rule may have something against, in their order: most have a name that no rule is about.
-pub(super) fn suspects(script: &Script) -> Vec<Suspect<'_>> {
-    let mut directories = Directories::default();
-    let settings = git::Settings::of(script);
-    let mut suspects = Vec::new();
-    for command in &script.commands {
-        directories.enter(command);
-        suspects.extend(suspect(command, &directories, &settings));
-        directories.leave(command);
-    }
-    suspects
+pub(super) struct Suspects<'a> {
+    list: Vec<Suspect<'a>>,
+    /// The rules that are about any of them, or about the script.
+    rules: u64,
 }
 
-fn suspect<'a>(
-    command: &'a SimpleCommand,
-    directory: &Directories,
-    settings: &git::Settings<'a>,
-) -> Option<Suspect<'a>> {
-    let index = NameIndex::get();
-    let name = command.name();
-    let named = name.filter(|name| NAMES.may_have(name));
-    let mut rules = named.map_or(0, |name| index.of(name));
-    let mut redirects = command.redirects.iter();
-    if redirects.any(|redirect| redirect.operator.writes()) {
-        rules |= index.redirects;
+impl<'a> Suspects<'a> {
+    /// Those of a script.
+    pub(super) fn of(script: &'a Script) -> Self {
+        let index = NameIndex::get();
+        let mut directories = Directories::default();
+        let settings = git::Settings::of(script);
+        let mut list = Vec::new();
+        let mut rules = 0;
+        for (at, command) in script.commands.iter().enumerate() {
+            directories.enter(command);
+            let name = command.name();
+            let mine = index.of_command(command, name);
+            if mine != 0 {
+                rules |= mine;
+                list.push(Suspect {
+                    rules: mine,
+                    at,
+                    command,
+                    name,
+                    git: git::call(command, &settings),
+                    directory: directories.of_wrapped(script, command),
+                });
+            }
+            directories.leave(command, name);
+        }
+        if !script.functions.is_empty() {
+            rules |= index.functions;
+        }
+        Self { list, rules }
     }
-    (rules != 0).then(|| Suspect {
-        rules,
-        command,
-        name,
-        git: git::call(command, settings),
-        directory: directory.clone(),
-    })
+
+    /// All of them.
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Suspect<'a>> {
+        self.list.iter()
+    }
+
+    /// Those that the rule with this bit is about, one by one.
+    pub(super) fn about(&self, bit: u64) -> impl Iterator<Item = &Suspect<'a>> {
+        let bit = bit & self.rules;
+        let list = if bit == 0 { &[] } else { self.list.as_slice() };
+        list.iter().filter(move |suspect| suspect.rules & bit != 0)
+    }
+
+    /// Those that the rule with this bit looks for in the script as a whole; none if there is nothing for it.
+    pub(super) fn sought_by(&self, bit: u64) -> Option<Sought<'_>> {
+        let bit = bit << WHOLE;
+        (self.rules & bit != 0).then_some(Sought {
+            suspects: &self.list,
+            bit,
+        })
+    }
+}
+
+impl NameIndex {
+    /// The rules that are about a command with this name.
+    fn of_command(&self, command: &SimpleCommand, name: Option<&str>) -> u64 {
+        let mut rules = match name {
+            Some(name) if NAMES.may_have(name) => self.of(name),
+            Some(_) => 0,
+            None if command.words.is_empty() => 0,
+            None => self.hidden_names,
+        };
+        if command.words.first().is_some_and(|word| word.is_worked_out) {
+            rules |= self.hidden_names;
+        }
+        if !command.redirects.is_empty() {
+            rules |= self.redirects;
+            let mut redirects = command.redirects.iter();
+            if redirects.any(|redirect| redirect.operator.writes()) {
+                rules |= self.written;
+            }
+        }
+        rules
+    }
 }
 
 const fn names_of(rules: &[Rule], others: Beginnings) -> Beginnings {
     let mut names_of_all = others;
     let mut rest = rules;
     while let [rule, after @ ..] = rest {
-        if let RuleJudge::Each(concerns) | RuleJudge::Both(concerns, _) = rule.judge {
-            let mut concerns = concerns;
-            while let [concern, others @ ..] = concerns {
-                match concern.names() {
-                    ConcernNames::Listed(names) => {
-                        // Fails the build: the filter would pass over what it can't tell by two letters.
-                        assert!(all_begin(names), "a name needs two letters before its star");
-                        names_of_all = names_of_all.and(names);
-                    }
-                    ConcernNames::OfRows(rows) => {
-                        let mut rows = rows;
-                        while let [row, more @ ..] = rows {
-                            names_of_all = names_of_all.and(row.programs);
-                            rows = more;
-                        }
+        let mut concerns = rule.judge.concerns();
+        while let [concern, others @ ..] = concerns {
+            match concern.names() {
+                ConcernNames::Listed(names) => names_of_all = and_names(names_of_all, names),
+                ConcernNames::OfRows(rows) => {
+                    let mut rows = rows;
+                    while let [row, more @ ..] = rows {
+                        names_of_all = names_of_all.and(row.programs);
+                        rows = more;
                     }
                 }
-                concerns = others;
+            }
+            concerns = others;
+        }
+        if let Some(whole) = rule.judge.whole() {
+            let mut lists = whole.names;
+            while let [names, more @ ..] = lists {
+                names_of_all = and_names(names_of_all, names);
+                lists = more;
             }
         }
         rest = after;
     }
     names_of_all
+}
+
+const fn and_names(known: Beginnings, names: &[&str]) -> Beginnings {
+    // Fails the build: the filter would pass over what it can't tell by two letters.
+    assert!(all_begin(names), "a name needs two letters before its star");
+    known.and(names)
 }
 
 const fn all_begin(names: &[&str]) -> bool {
@@ -282,15 +405,12 @@ mod tests {
     use crate::guard::ancestors::no_ancestors;
 
     fn count(text: &str) -> usize {
-        suspects(&Script::parse(text)).len()
+        Suspects::of(&Script::parse(text)).list.len()
     }
 
     fn concerns() -> impl Iterator<Item = &'static Concern> {
-        let of_rule = |rule: &'static Rule| match rule.judge {
-            RuleJudge::Each(concerns) | RuleJudge::Both(concerns, _) => concerns,
-            RuleJudge::Whole(_) => &[],
-        };
-        RULES.iter().chain(DOCUMENTED).flat_map(of_rule)
+        let all = RULES.iter().chain(DOCUMENTED);
+        all.flat_map(|rule| rule.judge.concerns())
     }
 
     fn names(concern: &Concern) -> Vec<&'static str> {
@@ -313,7 +433,7 @@ mod tests {
 
     #[test]
     fn most_is_nobodys_business() {
-        let script = "jq . a && ls | wc; echo b; exit 1; x=1; $y; touch z";
+        let script = "jq . a && ls | wc; echo b; exit 1; x=1; touch z";
         assert_eq!(count(script), 0);
     }
 
@@ -323,7 +443,7 @@ mod tests {
     fn a_name_that_the_list_lacks_is_judged_by_nobody() {
         let offends_by = |about: &Concern, text: &str| {
             let script = Script::parse(text);
-            let suspects = suspects(&script);
+            let suspects = Suspects::of(&script);
             let decisions = suspects
                 .iter()
                 .map(|suspect| about.judge(suspect, no_ancestors));

@@ -2,7 +2,7 @@
 
 use super::options::operands;
 use super::paths::{Path, PathStart};
-use crate::script::{Construct, Joint, SimpleCommand};
+use crate::script::{CommandOrigin, Construct, Joint, Script, SimpleCommand, Word};
 use std::rc::Rc;
 
 /// How deep a directory may be that is followed.
@@ -41,13 +41,13 @@ impl Directories {
     }
 
     /// After a command was looked at: it may have changed the directory.
-    pub(super) fn leave(&mut self, command: &SimpleCommand) {
-        let is_change = matches!(command.name(), Some("cd" | "pushd" | "popd"));
+    pub(super) fn leave(&mut self, command: &SimpleCommand, name: Option<&str>) {
+        let is_change = matches!(name, Some("cd" | "pushd" | "popd"));
         if !is_change || command.place.joint == Joint::Pipe {
             return;
         }
         let target = operands(command.arguments()).next();
-        let target = match (command.name(), target) {
+        let target = match (name, target) {
             (Some("cd"), None) => Path {
                 start: PathStart::Home,
                 components: Vec::new(),
@@ -73,11 +73,38 @@ impl Directories {
         }
     }
 
+    /// Where a command runs that another one starts: `env -C DIR`, `sudo -D DIR`.
+    pub(super) fn of_wrapped(&self, script: &Script, command: &SimpleCommand) -> Self {
+        let mut directories = self.clone();
+        let CommandOrigin::StartedBy(by) = command.origin else {
+            return directories;
+        };
+        let starter = script.commands.get(by);
+        let option = match starter.and_then(SimpleCommand::name) {
+            Some("env" | "genv") => "-C",
+            Some("sudo") => "-D",
+            _ => return directories,
+        };
+        let words = starter.map(SimpleCommand::arguments).unwrap_or_default();
+        let target = words.windows(2).find_map(|pair| match pair {
+            [given, target] if given.is(option) || given.is("--chdir") => Some(Path::of(target)),
+            [given, _] => {
+                let target = given.known().and_then(|text| text.strip_prefix("--chdir="));
+                target.map(|target| Path::of(&Word::of(target, given.span)))
+            }
+            _ => None,
+        });
+        if let Some(target) = target {
+            directories.current = Rc::new(self.resolve(target));
+        }
+        directories
+    }
+
     /// A path as it is from here.
     pub(super) fn resolve(&self, path: Path) -> Path {
         match path.start {
             PathStart::Here => self.current.join(&path),
-            PathStart::Root | PathStart::Home | PathStart::Unknown => path,
+            PathStart::Root | PathStart::Home | PathStart::Worked | PathStart::Unknown => path,
         }
     }
 }

@@ -53,6 +53,7 @@ pub(super) fn call<'a>(command: &'a SimpleCommand, settings: &Settings<'a>) -> O
         scripts,
         settings: settings.with(own),
     };
+    call.enter_repositories();
     for _ in 0..MOST_ALIASES {
         if !call.follow_alias() {
             break;
@@ -64,6 +65,21 @@ pub(super) fn call<'a>(command: &'a SimpleCommand, settings: &Settings<'a>) -> O
 }
 
 impl GitCall<'_> {
+    /// `git for-each-repo --config=x reset --hard`: what it runs in each of them.
+    fn enter_repositories(&mut self) {
+        if self.subcommand != "for-each-repo" {
+            return;
+        }
+        let is_option = |word: &&Word| word.known_beginning().starts_with('-');
+        let mut words = self.arguments.iter().skip_while(is_option);
+        if let Some(subcommand) = words.next().and_then(Word::known) {
+            let subcommand = subcommand.to_owned();
+            let arguments = words.cloned().collect();
+            self.subcommand = Cow::Owned(subcommand);
+            self.arguments = Cow::Owned(arguments);
+        }
+    }
+
     /// Puts what an alias stands for in its place; says whether there was one.
     fn follow_alias(&mut self) -> bool {
         let is_it = |(key, _): &&(String, String)| {

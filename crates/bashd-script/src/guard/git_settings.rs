@@ -65,12 +65,15 @@ impl<'a> Settings<'a> {
                     variables.push((&assignment.name, value));
                 }
             }
-            if matches!(command.name(), Some("export" | "declare" | "env")) {
+            let name = command.name();
+            if matches!(name, Some("export" | "declare" | "env")) {
                 let words = command.arguments().iter().filter_map(Word::known);
                 let pairs = words.filter_map(|word| word.split_once('='));
                 variables.extend(pairs.filter(|(name, _)| name.starts_with("GIT_CONFIG")));
             }
-            earlier.extend(configured(command));
+            if name.is_some_and(|name| name.starts_with("git") || name == "hub") {
+                earlier.extend(configured(command));
+            }
         }
         variables.truncate(MOST_SETTINGS);
         earlier.extend(of_variables(&variables));
@@ -103,7 +106,7 @@ impl<'a> Settings<'a> {
             let pair = if text == "-c" {
                 options
                     .next()
-                    .and_then(|word| self.pair(word.known()?, None))
+                    .and_then(|word| self.pair(&word.literal_or_glob()?, None))
             } else if text == "--config-env" {
                 options
                     .next()
@@ -136,6 +139,32 @@ impl<'a> Settings<'a> {
         let value = word.known()?.to_owned();
         Some((key.to_owned(), value))
     }
+}
+
+/// Whether a call of git takes an alias or a program from a variable that no command near it sets:
+/// `git --config-env=alias.x=EVIL x`.
+pub(super) fn has_outside_program(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
+    let mut values = Vec::new();
+    let mut words = command.arguments().iter();
+    while let Some(word) = words.next() {
+        match word.known_beginning().strip_prefix("--config-env") {
+            Some("") => values.extend(words.next().and_then(Word::known)),
+            Some(value) => values.extend(value.strip_prefix('=')),
+            None => {}
+        }
+    }
+    values
+        .into_iter()
+        .filter_map(|value| value.rsplit_once('='))
+        .any(|(key, name)| {
+            let key = key.to_ascii_lowercase();
+            let last = key.rsplit('.').next().unwrap_or_default();
+            let runs = key.starts_with("alias.") || PROGRAM_KEYS.contains(&last);
+            let all = near.iter().flat_map(|command| &command.assignments);
+            let own = command.assignments.iter();
+            let mut known = all.chain(own).map(|assignment| assignment.name.as_str());
+            runs && !known.any(|known| known == name)
+        })
 }
 
 /// What `git config KEY VALUE` sets, if it sets an alias.

@@ -1,7 +1,8 @@
 //! What a pipeline lists for another program: `find / | xargs rm`, `ps aux | xargs kill`.
 
+use super::concern::Sought;
 use super::directory::Directories;
-use super::options::operands;
+use super::options::{has_short, operands};
 use super::paths::Path;
 use super::pipelines::{feeds, holds, near};
 use super::{Decision, trees};
@@ -13,13 +14,14 @@ const FILTERS: &[&str] = &[
     "uniq", "comm", "jq", "xargs", "tr",
 ];
 
+/// Programs that remove what they are given.
+pub(super) const REMOVERS: &[&str] = &["rm", "grm", "shred", "unlink"];
+
 /// `find / | xargs rm -rf`, `ls | while read f; do rm "$f"; done`
-pub(super) fn removed(script: &Script) -> Option<(Decision, Span)> {
-    let is_rm =
-        |command: &SimpleCommand| matches!(command.name(), Some("rm" | "grm" | "shred" | "unlink"));
+pub(super) fn removed(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
     let mut worst: Option<(Decision, Span)> = None;
-    for (at, command) in script.commands.iter().enumerate() {
-        if !is_rm(command) || !command.place.reads_pipe || !takes_list(script, command) {
+    for (at, command) in sought.commands() {
+        if !command.place.reads_pipe || !takes_list(script, command) {
             continue;
         }
         let decision = of_list(near(script, at), command);
@@ -93,8 +95,24 @@ fn of_list(near: &[SimpleCommand], command: &SimpleCommand) -> Decision {
                     .is_some_and(|word| word.is("ls-files"))
                     && operands(source.arguments()).count() == 1
                     && source.arguments().iter().skip(1).all(|word| word.is("-z"));
-                Decision::ask_if(lists_all)
+                let has = |letters: &str, long: &str| {
+                    let mut words = source.arguments().iter();
+                    words.any(|word| has_short(word, letters, "x") || word.is(long))
+                };
+                // What git does not know, unless it is to ignore it.
+                let lists_untracked = source
+                    .arguments()
+                    .first()
+                    .is_some_and(|word| word.is("ls-files"))
+                    && has("o", "--others")
+                    && !has("i", "--exclude-standard")
+                    && !has("i", "--ignored");
+                Decision::ask_if(lists_all || lists_untracked)
             }
+            Some("rg") if source.arguments().iter().any(|word| word.is("--files")) => {
+                listed_by_tool(source, 0)
+            }
+            Some("fd" | "fdfind") => listed_by_tool(source, 1),
             _ => Decision::Allow,
         };
         if is_filtered && whole == Decision::Ask {
@@ -106,13 +124,15 @@ fn of_list(near: &[SimpleCommand], command: &SimpleCommand) -> Decision {
     decisions.max().unwrap_or(Decision::Allow)
 }
 
+/// What `rg --files PATH…` or `fd PATTERN PATH…` list, if that is a tree.
+fn listed_by_tool(source: &SimpleCommand, before: usize) -> Decision {
+    let paths = operands(source.arguments()).skip(before).map(Path::of);
+    Decision::deny_if(paths.into_iter().any(|path| trees::is_tree(&path)))
+}
+
 /// `kill $(ps -e …)`, `ps aux | awk '{print $2}' | xargs kill`: every process, unless one is looked for.
-pub(super) fn killed(script: &Script) -> Option<(Decision, Span)> {
-    let mut commands = script.commands.iter().enumerate();
-    let found = commands.find(|(at, command)| {
-        if !matches!(command.name(), Some("kill")) {
-            return false;
-        }
+pub(super) fn killed(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
+    let found = sought.commands().find(|(at, command)| {
         let near = near(script, *at);
         let is_source = |other: &&SimpleCommand| {
             feeds(other, command) || command.arguments().iter().any(|word| holds(word, other))
@@ -124,11 +144,11 @@ pub(super) fn killed(script: &Script) -> Option<(Decision, Span)> {
                 .iter()
                 .any(|word| matches!(word.known(), Some("-p" | "-C" | "--ppid" | "--pid"))),
             Some("pgrep") => {
-                operands(source.arguments()).count() <= 1
-                    && source
-                        .arguments()
-                        .iter()
-                        .any(|word| matches!(word.known(), Some("-u" | "-U")))
+                let mut words = source.arguments().iter();
+                let is_any = |word: &Word| matches!(word.known(), Some("." | ".*" | ""));
+                let by_user = |word: &Word| matches!(word.known(), Some("-u" | "-U"));
+                words.clone().any(is_any)
+                    || operands(source.arguments()).count() <= 1 && words.any(by_user)
             }
             _ => false,
         });

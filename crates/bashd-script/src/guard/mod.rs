@@ -54,7 +54,7 @@ pub use user_rule::{Decision, UserRule};
 
 use crate::script::{Bound, Script, Span};
 use ancestors::no_ancestors;
-use concern::{Concern, Suspect};
+use concern::{Concern, Suspects, WholeConcern};
 
 /// What the rules say about a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,18 +114,31 @@ pub struct Rule {
     judge: RuleJudge,
 }
 
-/// Judges a script as a whole: what it wants, and who is to blame.
-type WholeJudge = fn(&Script) -> Option<(Decision, Span)>;
-
 /// How a rule judges.
 #[derive(Debug)]
 enum RuleJudge {
     /// By each command of its own that it is about.
     Each(&'static [Concern]),
     /// By the script as a whole.
-    Whole(WholeJudge),
+    Whole(WholeConcern),
     /// By both.
-    Both(&'static [Concern], WholeJudge),
+    Both(&'static [Concern], WholeConcern),
+}
+
+impl RuleJudge {
+    const fn concerns(&self) -> &'static [Concern] {
+        match self {
+            Self::Each(concerns) | Self::Both(concerns, _) => concerns,
+            Self::Whole(_) => &[],
+        }
+    }
+
+    const fn whole(&self) -> Option<&WholeConcern> {
+        match self {
+            Self::Whole(whole) | Self::Both(_, whole) => Some(whole),
+            Self::Each(_) => None,
+        }
+    }
 }
 
 /// Every compiled-in rule, in the order in which they are asked.
@@ -196,18 +209,28 @@ const MOST_INNER: usize = 3;
 /// The enabled rules.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
-    rules: Vec<&'static Rule>,
+    rules: Vec<EnabledRule>,
     own: Vec<UserRule>,
+}
+
+/// A rule that is on, and its bit: its place in [`RULES`].
+#[derive(Debug, Clone, Copy)]
+struct EnabledRule {
+    rule: &'static Rule,
+    bit: u64,
 }
 
 impl Guard {
     /// The compiled-in rules of these names, and the user's own. [`DEFAULT_RULES`] stands for all that
     /// are on by default. Unknown names are skipped: whoever reads the names checks them.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, own: &[UserRule]) -> Self {
-        let mut rules: Vec<&'static Rule> = Vec::new();
+        let mut rules: Vec<EnabledRule> = Vec::new();
         let mut add = |rule: &'static Rule| {
-            if !rules.iter().any(|known| known.name == rule.name) {
-                rules.push(rule);
+            if !rules.iter().any(|known| known.rule.name == rule.name) {
+                rules.push(EnabledRule {
+                    rule,
+                    bit: concern::bit_of(rule),
+                });
             }
         };
         for name in names {
@@ -226,9 +249,10 @@ impl Guard {
     /// The same rules, those of the documents to their letter.
     #[must_use]
     pub fn to_the_letter(mut self) -> Self {
-        for rule in &mut self.rules {
-            let documented = DOCUMENTED.iter().find(|known| known.name == rule.name);
-            *rule = documented.unwrap_or(rule);
+        for enabled in &mut self.rules {
+            let name = enabled.rule.name;
+            let documented = DOCUMENTED.iter().find(|known| known.name == name);
+            enabled.rule = documented.unwrap_or(enabled.rule);
         }
         self
     }
@@ -237,7 +261,7 @@ impl Guard {
     #[must_use]
     pub fn without(mut self, names: &[String]) -> Self {
         self.rules
-            .retain(|rule| !names.iter().any(|name| name == rule.name));
+            .retain(|enabled| !names.iter().any(|name| name == enabled.rule.name));
         self
     }
 
@@ -247,8 +271,8 @@ impl Guard {
     }
 
     /// The compiled-in rules that are on.
-    pub fn rules(&self) -> &[&'static Rule] {
-        &self.rules
+    pub fn rules(&self) -> impl Iterator<Item = &'static Rule> {
+        self.rules.iter().map(|enabled| enabled.rule)
     }
 
     /// Judges a script; the strictest decision wins. `text` is what [`Script::parse`] was given.
@@ -280,9 +304,9 @@ impl Guard {
         depth: usize,
         found: &mut Vec<Objection>,
     ) {
-        let suspects = concern::suspects(script);
-        for rule in &self.rules {
-            rule.judge(script, &suspects, ancestors, found);
+        let suspects = Suspects::of(script);
+        for enabled in &self.rules {
+            enabled.judge(script, &suspects, ancestors, found);
         }
         if depth == 0 {
             return;
@@ -313,38 +337,6 @@ impl Rule {
         format!("{}. {}", self.message, self.instead)
     }
 
-    fn judge(
-        &self,
-        script: &Script,
-        suspects: &[Suspect<'_>],
-        ancestors: Ancestors,
-        found: &mut Vec<Objection>,
-    ) {
-        let (concerns, whole): (&[Concern], Option<WholeJudge>) = match self.judge {
-            RuleJudge::Each(concerns) => (concerns, None),
-            RuleJudge::Whole(whole) => (&[], Some(whole)),
-            RuleJudge::Both(concerns, whole) => (concerns, Some(whole)),
-        };
-        let bit = concern::bit_of(self);
-        let mut worst = Decision::Allow;
-        let mut count = 0;
-        for suspect in suspects.iter().filter(|suspect| suspect.rules & bit != 0) {
-            let decisions = concerns.iter().map(|about| about.judge(suspect, ancestors));
-            let mut decision = decisions.max().unwrap_or(Decision::Allow);
-            if suspect.command.is_guess {
-                // What an unknown name may stand for is not known to be it.
-                decision = decision.min(Decision::Ask);
-            }
-            if decision > worst || decision > Decision::Allow && count < MOST_OBJECTIONS {
-                found.push(self.objection(decision, suspect.command.span));
-                worst = worst.max(decision);
-                count += 1;
-            }
-        }
-        let whole = whole.and_then(|judge| judge(script));
-        found.extend(whole.map(|(decision, span)| self.objection(decision, span)));
-    }
-
     fn objection(&self, decision: Decision, span: Span) -> Objection {
         Objection {
             rule: self.name.to_owned(),
@@ -353,6 +345,37 @@ impl Rule {
             instead: (!self.instead.is_empty()).then(|| self.instead.to_owned()),
             span: Some(span),
         }
+    }
+}
+
+impl EnabledRule {
+    fn judge(
+        self,
+        script: &Script,
+        suspects: &Suspects<'_>,
+        ancestors: Ancestors,
+        found: &mut Vec<Objection>,
+    ) {
+        let Self { rule, bit } = self;
+        let concerns = rule.judge.concerns();
+        let mut worst = Decision::Allow;
+        let mut count = 0;
+        for suspect in suspects.about(bit) {
+            let decisions = concerns.iter().map(|about| about.judge(suspect, ancestors));
+            let mut decision = decisions.max().unwrap_or(Decision::Allow);
+            if suspect.command.is_guess {
+                // What an unknown name may stand for is not known to be it.
+                decision = decision.min(Decision::Ask);
+            }
+            if decision > worst || decision > Decision::Allow && count < MOST_OBJECTIONS {
+                found.push(rule.objection(decision, suspect.command.span));
+                worst = worst.max(decision);
+                count += 1;
+            }
+        }
+        let whole = rule.judge.whole().zip(suspects.sought_by(bit));
+        let whole = whole.and_then(|(whole, sought)| (whole.judge)(script, sought));
+        found.extend(whole.map(|(decision, span)| rule.objection(decision, span)));
     }
 }
 

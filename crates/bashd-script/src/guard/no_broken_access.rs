@@ -1,6 +1,6 @@
 //! `no_broken_access`: takes accounts, protection, scheduled work or traces away.
 
-use super::concern::ProgramCall;
+use super::concern::{ProgramCall, Sought, WholeConcern};
 use super::no_dangerous_rm::resolved;
 use super::options::operands;
 use super::paths::PathStart;
@@ -43,7 +43,7 @@ pub(super) const RULE: Rule = Rule {
                 },
             },
             Concern::Programs {
-                names: &["rm", "shred", "unlink", "truncate", "ln"],
+                names: &["rm", "shred", "unlink", "truncate", "ln", "cp"],
                 judge: |call| {
                     let hides = operands(call.words).any(|word| {
                         let path = resolved(call, word);
@@ -75,7 +75,11 @@ pub(super) const RULE: Rule = Rule {
                 },
             },
         ],
-        replaces_crontab,
+        WholeConcern {
+            names: &[&["crontab"]],
+            signs: &[],
+            judge: replaces_crontab,
+        },
     ),
 };
 
@@ -92,6 +96,7 @@ const ROWS: &[ToolRow] = &[
     asks(&["crontab"], "")
         .with(&["-r", "-ri", "-ir"])
         .without(&["-i"]),
+    asks(&["update-initramfs"], "").with(&["-d"]),
     asks(&["chattr"], "-i"),
     asks(&["atrm"], ""),
     asks(&["setenforce"], "0|permissive"),
@@ -250,15 +255,16 @@ fn removes_packages(call: &ProgramCall<'_>) -> Decision {
         Some("dpkg" | "rpm" | "pacman")
     )));
     let essential = names.into_iter().any(is_essential);
-    let is_all = matches!(call.command.name(), Some("brew"))
-        && call.words.iter().skip(1).any(|word| word.known().is_none());
+    let is_all = matches!(
+        call.command.name(),
+        Some("brew" | "rpm" | "dpkg" | "pacman")
+    ) && call.words.iter().skip(1).any(|word| word.known().is_none());
     Decision::ask_if(removes && !only_shows && (essential || forced || is_all))
 }
 
 /// `echo … | crontab -`: what was there is gone, unless it is listed again.
-fn replaces_crontab(script: &Script) -> Option<(Decision, Span)> {
-    let mut commands = script.commands.iter().enumerate();
-    let found = commands.find(|(at, command)| {
+fn replaces_crontab(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
+    let found = sought.commands().find(|(at, command)| {
         let reads = || {
             let mut words = command.arguments().iter();
             words.any(|word| word.is("-")) || command.arguments().is_empty()
@@ -276,10 +282,7 @@ fn replaces_crontab(script: &Script) -> Option<(Decision, Span)> {
             feeds(other, command) && matches!(other.name(), Some("echo" | "printf"))
         };
         let near = near(script, *at);
-        matches!(command.name(), Some("crontab"))
-            && reads()
-            && (is_typed() || near.iter().any(is_printed))
-            && !near.iter().any(lists)
+        reads() && (is_typed() || near.iter().any(is_printed)) && !near.iter().any(lists)
     });
     found.map(|(_, command)| (Decision::Ask, command.span))
 }

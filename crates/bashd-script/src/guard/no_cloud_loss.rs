@@ -61,7 +61,13 @@ const ROWS: &[ToolRow] = &[
     asks(&["gsutil"], "rm").with(&["-r", "-R"]),
     asks(&["gsutil"], "rsync").with(&["-d"]),
     asks(&["bq"], "rm"),
-    asks(&["az"], "delete|purge"),
+    asks(&["az"], "delete|purge|delete-batch"),
+    asks(&["azd"], "down"),
+    asks(&["b2"], "delete-bucket|delete-file-version|rm"),
+    asks(&["gh"], "repo edit")
+        .with(&["--visibility"])
+        .without(&["private"]),
+    asks(&["zkCli.sh"], "deleteall|rmr"),
     asks(&["azcopy"], "remove|rm"),
     asks(&["doctl"], "delete|rm|d").with(&["-f", "--force"]),
     asks(&["doctl"], "delete"),

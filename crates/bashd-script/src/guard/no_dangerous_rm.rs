@@ -1,6 +1,6 @@
 //! `no_dangerous_rm`: deletes the system, a home, a repository, or everything here.
 
-use super::concern::ProgramCall;
+use super::concern::{ProgramCall, WholeConcern};
 use super::options::{has_short, is_long, operands};
 use super::paths::{Path, PathStart, could_match, matches_all_names};
 use super::{Concern, Decision, Rule, RuleJudge, trees};
@@ -63,7 +63,11 @@ pub(super) const RULE: Rule = Rule {
                 },
             },
         ],
-        super::listed::removed,
+        WholeConcern {
+            names: &[super::listed::REMOVERS],
+            signs: &[],
+            judge: super::listed::removed,
+        },
     ),
 };
 
@@ -135,7 +139,7 @@ fn is_critical(path: &Path) -> bool {
     let goes_nowhere = |name: &String| name == ".." || matches_all_names(name);
     match path.start {
         PathStart::Home => true,
-        PathStart::Root | PathStart::Here => names.iter().all(goes_nowhere),
+        PathStart::Root | PathStart::Here | PathStart::Worked => names.iter().all(goes_nowhere),
         PathStart::Unknown => false,
     }
 }

@@ -1,7 +1,8 @@
 //! `no_database_loss`: drops or empties what a database holds.
 
-use super::concern::ProgramCall;
+use super::concern::{ProgramCall, Sought, WholeConcern};
 use super::options::operands;
+use super::pipelines::{has_unknown, holds, near};
 use super::tool_rows::{ToolRow, asks};
 use super::{Concern, Decision, Rule, RuleJudge};
 use crate::script::{CommandOrigin, Joint, Script, SimpleCommand, Span, Word, WordPart};
@@ -26,7 +27,11 @@ pub(super) const RULE: Rule = Rule {
             },
             Concern::Tools(ROWS),
         ],
-        fed,
+        WholeConcern {
+            names: &[CLIENTS],
+            signs: &[],
+            judge: fed,
+        },
     ),
 };
 
@@ -63,7 +68,7 @@ const ROWS: &[ToolRow] = &[
     ),
     asks(
         &["rails", "rake", "bin/rails"],
-        "db:drop*|db:reset*|db:purge|db:schema:load|db:drop:all",
+        "db:drop*|db:reset*|db:purge|db:schema:load|db:drop:all|db:migrate:reset",
     ),
     asks(&["bundle"], "exec rails|rake db:drop*|db:reset*"),
     asks(&["prisma"], "migrate reset"),
@@ -77,11 +82,18 @@ const ROWS: &[ToolRow] = &[
     asks(&["python", "python3", "django-admin"], "flush|reset_db").without(&["-c"]),
     asks(&["mix"], "ecto.drop|ecto.reset"),
     asks(
-        &["knex", "sequelize", "typeorm"],
+        &["knex", "sequelize", "sequelize-cli", "typeorm"],
         "db:drop|schema:drop|migrate:rollback|db:migrate:undo:all",
     )
     .with(&["--all"]),
-    asks(&["sequelize", "typeorm"], "db:drop|schema:drop"),
+    asks(
+        &["sequelize", "sequelize-cli", "typeorm"],
+        "db:drop|schema:drop",
+    ),
+    asks(&["alembic"], "downgrade base"),
+    asks(&["sqlx", "diesel"], "database|db drop|reset"),
+    asks(&["dotnet"], "ef database drop"),
+    asks(&["hasura"], "migrate apply").with(&["--down"]),
     asks(&["pg_dropcluster", "pg_resetwal"], ""),
     asks(&["pg_restore"], "").with(&["-c", "--clean"]),
     asks(&["mongorestore"], "").with(&["--drop"]),
@@ -113,10 +125,7 @@ fn statements(call: &ProgramCall<'_>) -> Decision {
         .any(|word| is_test(word) && word.known().is_some_and(|text| !text.contains(' ')));
     let loses = texts.map(text_of).any(|text| is_loss(&text));
     let joined: Vec<String> = call.words.iter().map(text_of).collect();
-    let by_words = matches!(
-        call.command.name(),
-        Some("redis-cli" | "valkey-cli" | "keydb-cli")
-    ) && is_loss(&joined.join(" "));
+    let by_words = is_cache(call.command) && is_loss(&joined.join(" "));
     Decision::ask_if((loses || by_words) && !names_test)
 }
 
@@ -176,8 +185,15 @@ fn is_loss(text: &str) -> bool {
                     .get(..at)
                     .is_some_and(|before| before.ends_with([' ', '\'']))
         };
+        let condition = statement.split_once("where").map(|(_, after)| after.trim());
+        let selects = condition.is_some_and(|condition| {
+            !matches!(
+                condition.trim_end_matches('\''),
+                "true" | "1" | "1=1" | "1 = 1"
+            )
+        });
         (at.is_some_and(is_start) || update.is_some_and(|at| at == 0))
-            && !statement.contains("where")
+            && !selects
             && !statement.contains("limit")
     });
     let mongo = has("dropdatabase(")
@@ -189,11 +205,38 @@ fn is_loss(text: &str) -> bool {
 }
 
 /// `echo 'DROP TABLE x' | mysql`: statements that another command writes into the client.
-fn fed(script: &Script) -> Option<(Decision, Span)> {
-    let is_client =
-        |command: &SimpleCommand| command.name().is_some_and(|name| CLIENTS.contains(&name));
-    script.commands.iter().enumerate().find_map(|(at, client)| {
-        if !is_client(client) || client.place.joint != Joint::Pipe {
+fn fed(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
+    let loses = |source: &SimpleCommand| {
+        let here = source.redirects.iter().map(|redirect| &redirect.target);
+        let texts: Vec<String> = source.arguments().iter().chain(here).map(text_of).collect();
+        is_loss(&texts.join(" "))
+    };
+    let prints = |other: &SimpleCommand| matches!(other.name(), Some("echo" | "printf" | "cat"));
+    sought.commands().find_map(|(at, client)| {
+        let is_for_tests = operands(client.arguments()).any(is_test);
+        if is_for_tests {
+            return None;
+        }
+        // `mysql < <(echo 'DROP TABLE x')`
+        let inside = |other: &SimpleCommand| {
+            let mut targets = client.redirects.iter();
+            targets.any(|redirect| holds(&redirect.target, other))
+        };
+        if client
+            .redirects
+            .iter()
+            .any(|redirect| has_unknown(&redirect.target))
+            && near(script, at)
+                .iter()
+                .any(|other| prints(other) && inside(other) && loses(other))
+        {
+            return Some((Decision::Ask, client.span));
+        }
+        // `redis-cli KEYS '*' | xargs redis-cli DEL`
+        if is_cache(client) && deletes_list(client) {
+            return Some((Decision::Ask, client.span));
+        }
+        if client.place.joint != Joint::Pipe {
             return None;
         }
         let before = script.commands.get(..at)?.iter().rev().take(8);
@@ -202,12 +245,23 @@ fn fed(script: &Script) -> Option<(Decision, Span)> {
                 && other.place.stage + 1 == client.place.stage
                 && other.origin == CommandOrigin::Written
         });
-        let source =
-            sources.find(|other| matches!(other.name(), Some("echo" | "printf" | "cat")))?;
-        let here = source.redirects.iter().map(|redirect| &redirect.target);
-        let texts = source.arguments().iter().chain(here).map(text_of);
-        let texts: Vec<String> = texts.collect();
-        let is_for_tests = operands(client.arguments()).any(is_test);
-        (is_loss(&texts.join(" ")) && !is_for_tests).then_some((Decision::Ask, client.span))
+        let source = sources.find(|other| prints(other))?;
+        loses(source).then_some((Decision::Ask, client.span))
     })
+}
+
+fn is_cache(client: &SimpleCommand) -> bool {
+    matches!(
+        client.name(),
+        Some("redis-cli" | "valkey-cli" | "keydb-cli")
+    )
+}
+
+fn deletes_list(client: &SimpleCommand) -> bool {
+    let mut words = client.arguments().iter();
+    let deletes = |word: &Word| {
+        let text = word.known().unwrap_or_default();
+        text.eq_ignore_ascii_case("del") || text.eq_ignore_ascii_case("unlink")
+    };
+    words.any(deletes) && words.any(super::no_git_discard::is_list)
 }

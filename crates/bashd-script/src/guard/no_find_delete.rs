@@ -77,7 +77,14 @@ fn deletes(words: &[Word]) -> bool {
 
 /// Whether a test narrows down what is found: a name, a time, a size.
 pub(super) fn selects(words: &[Word]) -> bool {
-    let known = words.iter().filter_map(Word::known);
+    // `! -name keep` leaves one thing out, and takes the rest.
+    let is_negated = |index: usize| {
+        let before = index.checked_sub(1).and_then(|before| words.get(before));
+        before.is_some_and(|word| word.is("!") || word.is("-not"))
+    };
+    let known = words.iter().enumerate();
+    let known = known.filter(|(index, _)| !is_negated(*index));
+    let known = known.filter_map(|(_, word)| word.known());
     let mut tests = known.filter(|text| text.starts_with('-') && text.len() > 2);
     let first_action = |text: &&str| !matches!(*text, "-exec" | "-execdir" | "-ok" | "-okdir");
     let mut before = tests.by_ref().take_while(first_action);

@@ -1,7 +1,8 @@
 //! `no_fork_bomb`: a function or script that starts itself twice, in the background.
 
+use super::concern::{Sign, Sought, WholeConcern};
 use super::no_pipe_to_shell::code_has;
-use super::pipelines::is_interpreter;
+use super::pipelines::{INTERPRETERS, SHELLS, is_interpreter};
 use super::{Decision, Rule, RuleJudge};
 use crate::script::{Construct, Script, SimpleCommand, Span, WordPart};
 
@@ -11,13 +12,17 @@ pub(super) const RULE: Rule = Rule {
     message: "this is a fork bomb: it starts itself until the machine stops",
     instead: "Start a counted number of processes, and wait for them",
     example: ":(){ :|:& };:",
-    judge: RuleJudge::Whole(judge),
+    judge: RuleJudge::Whole(WholeConcern {
+        names: &[&SHELLS, &INTERPRETERS, &["python3.*", "source"]],
+        signs: &[Sign::Function, Sign::HiddenName],
+        judge,
+    }),
 };
 
-fn judge(script: &Script) -> Option<(Decision, Span)> {
+fn judge(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
     let span = by_function(script)
-        .or_else(|| by_own_name(script))
-        .or_else(|| by_code(script));
+        .or_else(|| by_own_name(sought))
+        .or_else(|| by_code(sought));
     span.map(|span| (Decision::Deny, span))
 }
 
@@ -46,12 +51,13 @@ fn by_function(script: &Script) -> Option<Span> {
 }
 
 /// `$0 & $0 &`
-fn by_own_name(script: &Script) -> Option<Span> {
+fn by_own_name(sought: Sought<'_>) -> Option<Span> {
     let is_own = |command: &&SimpleCommand| {
         let mut words = command.words.iter().take(2);
         words.any(|word| matches!(&*word.parts, [WordPart::Variable { name, .. }] if matches!(name.as_str(), "0" | "BASH_SOURCE")))
     };
-    let own: Vec<&SimpleCommand> = script.commands.iter().filter(is_own).collect();
+    let commands = sought.commands().map(|(_, command)| command);
+    let own: Vec<&SimpleCommand> = commands.filter(is_own).collect();
     let multiplies = own.len() > 1 && own.iter().any(|command| command.place.background);
     own.first()
         .filter(|_| multiplies)
@@ -59,7 +65,7 @@ fn by_own_name(script: &Script) -> Option<Span> {
 }
 
 /// `perl -e 'fork while fork'`
-fn by_code(script: &Script) -> Option<Span> {
+fn by_code(sought: Sought<'_>) -> Option<Span> {
     let forks = |command: &&SimpleCommand| {
         command.name().is_some_and(is_interpreter)
             && (code_has(
@@ -79,9 +85,6 @@ fn by_code(script: &Script) -> Option<Span> {
                     ],
                 ))
     };
-    script
-        .commands
-        .iter()
-        .find(forks)
-        .map(|command| command.span)
+    let mut commands = sought.commands().map(|(_, command)| command);
+    commands.find(forks).map(|command| command.span)
 }

@@ -3,12 +3,13 @@
 use super::git::GitCall;
 use super::no_blind_git_add::is_everything;
 use super::options::{has_short, is_long, operands};
+use super::tool_rows::{ToolRow, asks};
 use super::{Concern, Decision, Rule, RuleJudge};
-use crate::script::Word;
+use crate::script::{Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_git_discard",
-    denies: "asks about git checkout -- ., git restore ., git checkout -f, git stash drop and clear",
+    denies: "asks about git checkout -- ., git restore ., git checkout -f, git stash drop and clear; svn revert -R, hg update -C",
     message: "this discards changes that are not committed, or what was stashed",
     instead: "Use git stash, or restore the one file that is meant by its name",
     example: "git checkout -- .",
@@ -62,6 +63,16 @@ pub(super) const RULE: Rule = Rule {
             },
         },
         Concern::Git {
+            subcommands: &["submodule"],
+            judge: |call| {
+                let first = call.arguments.first().and_then(Word::known);
+                let forces = |word: &Word| has_short(word, "f", "") || is_long(word, "force", 1);
+                let is_forced = call.arguments.iter().any(forces);
+                Decision::ask_if(matches!(first, Some("deinit")) && is_forced)
+            },
+        },
+        Concern::Tools(OTHERS),
+        Concern::Git {
             subcommands: &["worktree"],
             judge: |call| {
                 let first = call.arguments.first().and_then(Word::known);
@@ -72,6 +83,17 @@ pub(super) const RULE: Rule = Rule {
         },
     ]),
 };
+
+/// The same by other programs.
+const OTHERS: &[ToolRow] = &[
+    asks(&["svn"], "revert").with(&["-R", "--recursive", "--depth=infinity"]),
+    asks(&["svn"], "cleanup").with(&["--remove-unversioned", "--remove-ignored"]),
+    asks(&["hg"], "update|up|checkout|co").with(&["-C", "--clean"]),
+    asks(&["hg"], "revert").with(&["-a", "--all"]),
+    asks(&["hg"], "purge|clean"),
+    asks(&["hg"], "strip"),
+    asks(&["jj"], "abandon all()*|..*|::*"),
+];
 
 fn checkout(call: &GitCall<'_>) -> Decision {
     let words = call.arguments.as_ref();
@@ -84,7 +106,18 @@ fn checkout(call: &GitCall<'_>) -> Decision {
     let forces = |word: &Word| has_short(word, "f", "bB") || is_long(word, "force", 1);
     let names_all = operands(words).any(is_everything);
     let from_file = |word: &Word| word.known_beginning().starts_with("--pathspec-from-file");
-    Decision::ask_if(options.iter().any(forces) || names_all || options.iter().any(from_file))
+    let paths = end.and_then(|end| words.get(end + 1..)).unwrap_or_default();
+    Decision::ask_if(
+        options.iter().any(forces)
+            || names_all
+            || options.iter().any(from_file)
+            || paths.iter().any(is_list),
+    )
+}
+
+/// Whether a list of another command stands there: `git ls-files -m | xargs git checkout --`.
+pub(super) fn is_list(word: &Word) -> bool {
+    matches!(&*word.parts, [WordPart::Unknown { .. }])
 }
 
 fn restore(call: &GitCall<'_>) -> Decision {
@@ -97,7 +130,8 @@ fn restore(call: &GitCall<'_>) -> Decision {
     // The index alone loses no work.
     let only_index = has("S", "staged") && !has("W", "worktree");
     let from_file = |word: &Word| word.known_beginning().starts_with("--pathspec-from-file");
-    let is_all = operands(words).any(is_everything) || words.iter().any(from_file);
+    let is_all = operands(words).any(|word| is_everything(word) || is_list(word))
+        || words.iter().any(from_file);
     Decision::ask_if(is_all && !only_index && !has("p", "patch"))
 }
 

@@ -1,6 +1,7 @@
 //! `no_git_history_loss`: rewrites or deletes history, or the last way back to it.
 
 use super::git::GitCall;
+use super::no_git_discard::is_list;
 use super::options::{has_short, is_long, operands};
 use super::{Concern, Decision, Rule, RuleJudge};
 use crate::script::Word;
@@ -99,7 +100,16 @@ fn branch(call: &GitCall<'_>) -> Decision {
     };
     let deletes = |word: &Word| has_short(word, "dD", "u") || is_long(word, "delete", 3);
     let is_forced = words.iter().any(forces);
-    let shared =
-        operands(words).any(|word| word.known().is_some_and(|name| SHARED.contains(&name)));
-    Decision::ask_if(is_forced && words.iter().any(deletes) && shared)
+    let is_deleted = words.iter().any(deletes);
+    let first = operands(words).next();
+    let is_shared = |word: &Word| word.known().is_some_and(|name| SHARED.contains(&name));
+    // Of `-f main HEAD~5` the first is moved, and what it pointed at has no name any more.
+    let shared = if is_deleted {
+        operands(words).any(is_shared)
+    } else {
+        first.is_some_and(is_shared)
+    };
+    // `git branch | xargs git branch -D`
+    let many = is_deleted && operands(words).any(is_list);
+    Decision::ask_if(is_forced && (shared || many))
 }

@@ -1,18 +1,26 @@
 //! `no_hidden_script`: a script, a command's name or a target that is decoded only when it runs.
 
+use super::concern::{Sign, Sought, WholeConcern};
 use super::options::{has_short, is_long, operands};
 use super::paths::Path;
-use super::pipelines::{feeds, has_unknown, holds, is_substituted, may_run, near, runs_input};
+use super::pipelines::{
+    INTERPRETERS, RUNNERS, SHELLS, feeds, has_unknown, holds, is_substituted, may_run, near,
+    runs_input,
+};
 use super::{Decision, Rule, RuleJudge, trees};
-use crate::script::{CommandOrigin, Script, SimpleCommand, Span, Word, WordPart};
+use crate::script::{CommandOrigin, RedirectOperator, Script, SimpleCommand, Span, Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_hidden_script",
-    denies: "asks about text that is decoded and then run: base64 -d | sh, eval \"$(… | rev)\", $(printf rm) -rf /",
+    denies: "asks about text that is decoded and then run: base64 -d | sh, eval \"$(… | rev)\", bash <&3; denies $x -rf /",
     message: "what this runs is hidden until it runs",
     instead: "Decode it into a file, read it, then run it",
     example: "echo cm0gLXJmIC8= | base64 -d | sh",
-    judge: RuleJudge::Whole(judge),
+    judge: RuleJudge::Whole(WholeConcern {
+        names: &[&SHELLS, &INTERPRETERS, RUNNERS, &["python3.*", "rm", "git"]],
+        signs: &[Sign::HiddenName],
+        judge,
+    }),
 };
 
 /// Programs that change a text as it passes.
@@ -24,12 +32,12 @@ const CHANGERS: &[&str] = &[
 /// Programs that print the text that they are given.
 const PRINTERS: &[&str] = &["echo", "printf"];
 
-fn judge(script: &Script) -> Option<(Decision, Span)> {
-    let hidden_name = script.commands.iter().find_map(of_name);
+fn judge(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
+    let hidden_name = sought.commands().find_map(|(_, command)| of_name(command));
     if hidden_name.is_some_and(|(decision, _)| decision == Decision::Deny) {
         return hidden_name;
     }
-    let mut commands = script.commands.iter().enumerate();
+    let mut commands = sought.commands();
     let found = commands.find(|(at, command)| hides(near(script, *at), command));
     let found = found.map(|(_, command)| (Decision::Ask, command.span));
     found.or(hidden_name)
@@ -37,6 +45,12 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
 
 /// Whether a command runs, or removes, what others near it decode.
 fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
+    if command.name() == Some("git") {
+        return super::git_settings::has_outside_program(near, command);
+    }
+    if reads_descriptor(command) {
+        return true;
+    }
     if may_run(command) {
         let reads = command.place.reads_pipe && runs_input(command);
         let is_fed = |source: &&SimpleCommand| {
@@ -70,11 +84,31 @@ fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
     name_is_hidden || is_target()
 }
 
+/// `bash <&3`, `bash /dev/fd/3`: what an earlier command has opened.
+fn reads_descriptor(command: &SimpleCommand) -> bool {
+    let is_shell = command.name().is_some_and(|name| SHELLS.contains(&name));
+    let is_high = |text: &str| matches!(text.parse::<u8>(), Ok(3..));
+    let by_redirect = command.redirects.iter().any(|redirect| {
+        redirect.operator == RedirectOperator::DuplicateInput
+            && matches!(redirect.descriptor.as_deref(), None | Some("0"))
+            && redirect.target.known().is_some_and(is_high)
+    });
+    let by_name = || {
+        let first = operands(command.arguments()).next().and_then(Word::known);
+        let number = first.and_then(|path| {
+            path.strip_prefix("/dev/fd/")
+                .or_else(|| path.strip_prefix("/proc/self/fd/"))
+        });
+        number.is_some_and(is_high)
+    };
+    is_shell && (by_redirect || by_name())
+}
+
 fn here_string(command: &SimpleCommand) -> bool {
     command
         .redirects
         .iter()
-        .any(|redirect| redirect.operator == crate::script::RedirectOperator::HereString)
+        .any(|redirect| redirect.operator == RedirectOperator::HereString)
 }
 
 /// Whether a command turns an encoded text into a plain one.

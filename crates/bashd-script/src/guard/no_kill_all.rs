@@ -1,8 +1,9 @@
 //! `no_kill_all`: kills every process of the user, the system's own, or bashd's.
 
-use super::concern::ProgramCall;
-use super::options::has_short;
-use super::{Ancestor, Concern, Decision, Rule, RuleJudge};
+use super::concern::{ProgramCall, WholeConcern};
+use super::no_dangerous_rm::resolved;
+use super::options::{has_short, operands};
+use super::{Ancestor, Concern, Decision, Rule, RuleJudge, trees};
 use crate::script::{Word, WordPart};
 use regex::Regex;
 
@@ -27,6 +28,14 @@ pub(super) const RULE: Rule = Rule {
                 judge: |call| Decision::deny_if(!call.words.iter().any(|word| word.is("-l"))),
             },
             Concern::Programs {
+                names: &["fuser"],
+                judge: |call| {
+                    let kills = call.words.iter().any(|word| has_short(word, "k", "n"));
+                    let mut places = operands(call.words).map(|word| resolved(call, word));
+                    Decision::ask_if(kills && places.any(|place| trees::is_tree(&place)))
+                },
+            },
+            Concern::Programs {
                 names: &["loginctl"],
                 judge: |call| {
                     let ends = [
@@ -43,7 +52,11 @@ pub(super) const RULE: Rule = Rule {
                 },
             },
         ],
-        super::listed::killed,
+        WholeConcern {
+            names: &[&["kill"]],
+            signs: &[],
+            judge: super::listed::killed,
+        },
     ),
 };
 
@@ -88,8 +101,10 @@ fn kill(call: &ProgramCall<'_>) -> Decision {
         let pid = pid.and_then(|text| text.parse::<u32>().ok());
         pid.is_some_and(|pid| (call.ancestors)().iter().any(|above| above.pid == pid))
     };
+    // `kill [0-9]*`: names of processes are no files.
+    let is_pattern = |word: &Word| word.has_glob();
     let mut targets = targets.iter();
-    Decision::ask_if(targets.any(|word| names_parent(word) || is_above(word)))
+    Decision::ask_if(targets.any(|word| names_parent(word) || is_above(word) || is_pattern(word)))
 }
 
 /// The words after the signal.
@@ -144,8 +159,13 @@ fn by_name(call: &ProgramCall<'_>) -> Decision {
                 .words
                 .iter()
                 .any(|word| has_short(word, "x", WITH_VALUE));
-        let names = Match::new(&pattern, exact, whole);
-        Decision::ask_if((call.ancestors)().iter().any(|above| names.has(above)))
+        let above = (call.ancestors)();
+        // A pattern is compiled only if there is something to compare it with.
+        let is_above = || {
+            let names = Match::new(&pattern, exact, whole);
+            above.iter().any(|above| names.has(above))
+        };
+        Decision::ask_if(!above.is_empty() && is_above())
     });
     decisions.max().unwrap_or(Decision::Allow)
 }

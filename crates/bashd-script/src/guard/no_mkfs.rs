@@ -9,7 +9,7 @@ use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_mkfs",
-    denies: "mkfs, mkswap, wipefs -a, blkdiscard, partition tables, luksFormat, zpool and lvm removal on devices",
+    denies: "mkfs, mkswap, wipefs -a, blkdiscard, partition tables, luksFormat, zpool and lvm removal on devices; asks about umount -a, subvolumes, boot entries",
     message: "this destroys everything on the device",
     instead: "Use an image file: truncate -s 1G disk.img, then mkfs.ext4 disk.img",
     example: "mkfs.ext4 /dev/sda1",

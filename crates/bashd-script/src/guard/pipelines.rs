@@ -25,6 +25,9 @@ pub(super) const INTERPRETERS: [&str; 14] = [
     "iex",
 ];
 
+/// What else runs a text that it is given.
+pub(super) const RUNNERS: &[&str] = &["eval", "source", ".", "xargs", "parallel", "ssh"];
+
 /// How far apart in the text commands may stand that feed each other.
 const MOST_APART: usize = 256;
 
@@ -37,9 +40,15 @@ pub(super) fn near(script: &Script, at: usize) -> &[SimpleCommand] {
 
 /// Whether a command comes before another one in the same pipeline.
 pub(super) fn feeds(source: &SimpleCommand, reader: &SimpleCommand) -> bool {
+    // Commands of a script that does not stand in the text as it is are all at the same place.
+    let is_before = || {
+        source.span == reader.span
+            && source.place.pipeline == reader.place.pipeline
+            && source.place.stage < reader.place.stage
+    };
     reader.place.reads_pipe
         && reader.place.outermost_pipeline == source.place.outermost_pipeline
-        && source.span.start < reader.span.start
+        && (source.span.start < reader.span.start || is_before())
 }
 
 /// Whether a command runs what it reads from its input.
@@ -64,16 +73,32 @@ pub(super) fn runs_input(runner: &SimpleCommand) -> bool {
     });
     is_interpreter(name) && reads && !has_code
         || matches!(name, "source" | ".") && words.iter().any(takes_input)
-        || matches!(name, "xargs" | "parallel")
-            && words.iter().any(|word| word.is("-c"))
-            && words
-                .iter()
-                .filter_map(Word::known)
-                .any(|text| SHELLS.contains(&text))
-            && !words
-                .iter()
-                .any(|word| word.known_beginning().starts_with("-I"))
-            && words.last().is_some_and(|word| word.is("-c"))
+        || matches!(name, "xargs" | "parallel") && runs_lines(words)
+        || name == "ssh" && ends_with_shell(words)
+}
+
+/// `xargs sh -c`, `xargs -I{} sh -c {}`
+fn runs_lines(words: &[Word]) -> bool {
+    let mut known = words.iter().filter_map(Word::known);
+    let has_shell = known.any(|text| SHELLS.contains(&text));
+    let Some((last, before)) = words.split_last() else {
+        return false;
+    };
+    let has_place = words
+        .iter()
+        .any(|word| word.known_beginning().starts_with("-I"));
+    let is_script = before.last().is_some_and(|word| word.is("-c"));
+    has_shell && (last.is("-c") && !has_place || has_place && is_script && last.is("{}"))
+}
+
+/// `ssh host bash`, `ssh host 'sudo bash -s'`: the shell there reads what is piped in here.
+fn ends_with_shell(words: &[Word]) -> bool {
+    let texts: Vec<&str> = words.iter().skip(1).filter_map(Word::known).collect();
+    let joined = texts.join(" ");
+    let last = joined
+        .split_whitespace()
+        .rfind(|word| !matches!(*word, "-s" | "-" | "--" | "-e" | "-x"));
+    last.is_some_and(|last| SHELLS.contains(&last)) && texts.iter().any(|text| !text.is_empty())
 }
 
 /// Whether a program runs scripts.
@@ -83,9 +108,7 @@ pub(super) fn is_interpreter(name: &str) -> bool {
 
 /// Whether a command may run what others print, into its input or its words.
 pub(super) fn may_run(command: &SimpleCommand) -> bool {
-    let is_runner = |name: &str| {
-        is_interpreter(name) || matches!(name, "eval" | "source" | "." | "xargs" | "parallel")
-    };
+    let is_runner = |name: &str| is_interpreter(name) || RUNNERS.contains(&name);
     command.name().is_some_and(is_runner) && may_be_fed(command)
 }
 
@@ -114,9 +137,12 @@ pub(super) fn is_substituted(inner: &SimpleCommand, runner: &SimpleCommand) -> b
 
 /// `bash < <(curl …)`, `bash <<< "$(curl …)"`
 fn is_input(inner: &SimpleCommand, runner: &SimpleCommand) -> bool {
-    let is_runner = |name: &str| is_interpreter(name) || matches!(name, "source" | ".");
+    let is_runner =
+        |name: &str| is_interpreter(name) || matches!(name, "source" | "." | "xargs" | "parallel");
     let in_target = |word: &Word| holds(word, inner);
+    let runs = !matches!(runner.name(), Some("xargs" | "parallel")) || runs_input(runner);
     runner.name().is_some_and(is_runner)
+        && runs
         && inner.place.inside.contains(Construct::Substitution)
         && runner
             .redirects

@@ -1,6 +1,6 @@
 //! What is lost with a path: trees of the system, homes, what is precious in them, the project.
 
-use super::paths::{Path, PathStart, could_match, is_many, matches_all_names};
+use super::paths::{Path, PathStart, UNKNOWN, could_match, is_many, matches_all_names};
 use super::user_rule::Decision;
 
 /// Directories of the root without which a system or its data are lost.
@@ -148,9 +148,11 @@ pub(super) fn of_removal(path: &Path) -> Decision {
         }
         PathStart::Root => of_system(names),
         PathStart::Home => of_home(names),
-        PathStart::Here if names.is_empty() => Decision::Ask,
-        PathStart::Here if names.iter().all(|name| name == "..") => Decision::Deny,
-        PathStart::Here | PathStart::Unknown => {
+        PathStart::Here | PathStart::Worked if names.is_empty() => Decision::Ask,
+        PathStart::Here | PathStart::Worked if names.iter().all(|name| name == "..") => {
+            Decision::Deny
+        }
+        PathStart::Here | PathStart::Worked | PathStart::Unknown => {
             let last = path.components.last();
             let all_hidden = has_all && last.is_some_and(|last| last.starts_with('.'));
             if all_hidden || of_repository(&path.components) {
@@ -246,6 +248,14 @@ fn of_system(names: &[String]) -> Decision {
     match names.as_slice() {
         [] => Decision::Deny,
         [top] if could_be(top, TOP) => Decision::Deny,
+        // `/${x}etc`: nobody writes that who does not mean `/etc`.
+        [top] if is_top_with_hole(top) => Decision::Ask,
+        // A disk of Windows.
+        ["mnt", drive] | ["mnt", drive, "Users" | "Windows" | "Program Files"]
+            if drive.len() == 1 =>
+        {
+            Decision::Deny
+        }
         ["tmp"] | ["var", "spool", "cron", ..] => Decision::Ask,
         // A whole disk.
         ["Volumes", _] => Decision::Deny,
@@ -264,6 +274,12 @@ fn of_system(names: &[String]) -> Decision {
         [.., last] if *last == ".git" => Decision::Ask,
         _ => Decision::Allow,
     }
+}
+
+/// Whether the name of a directory of the root has something unknown in it that may be nothing.
+fn is_top_with_hole(name: &str) -> bool {
+    let known: String = name.chars().filter(|c| *c != UNKNOWN).collect();
+    known.len() < name.len() && TOP.contains(&known.as_str())
 }
 
 fn of_home(names: &[String]) -> Decision {

@@ -69,8 +69,16 @@ pub(super) fn is_deferred(name: &str) -> bool {
     !is_special && !name.bytes().all(is_plain)
 }
 
-/// The output of a substitution, if its one command makes it plain: an `echo` of one word, or
-/// `pwd`.
+fn variable(name: &'static str, quoting: Quoting) -> WordPart {
+    WordPart::Variable {
+        name: ScriptText::const_new(name),
+        quoted: quoting.is_quoted(),
+        fallback: None,
+    }
+}
+
+/// The output of a substitution, if its one command makes it plain: an `echo` of one word, `pwd`, or
+/// where the repository begins.
 pub(super) fn plain_output(commands: &[SimpleCommand], quoting: Quoting) -> Option<WordPart> {
     let [command] = commands else { return None };
     if !command.redirects.is_empty() {
@@ -84,11 +92,10 @@ pub(super) fn plain_output(commands: &[SimpleCommand], quoting: Quoting) -> Opti
             let is_one_word = text.chars().all(is_plain) && !text.starts_with('-');
             is_one_word.then(|| WordPart::Text(text.into()))
         }
-        ("pwd", []) => Some(WordPart::Variable {
-            name: ScriptText::const_new("PWD"),
-            quoted: quoting.is_quoted(),
-            fallback: None,
-        }),
+        ("pwd", []) => Some(variable("PWD", quoting)),
+        ("git", [verb, option]) if verb.is("rev-parse") && option.is("--show-toplevel") => {
+            Some(variable("GIT_WORK_TREE", quoting))
+        }
         _ => None,
     }
 }

@@ -84,6 +84,11 @@ const REMOVING: [&str; 15] = [
     "delete-directory",
 ];
 
+/// Calls that may change or remove one file, or end processes.
+const OTHERS: [&str; 9] = [
+    "open", "unlink", "remove", "glob", "iglob", "Path", "kill", "eval", "compile",
+];
+
 /// What means the home of the user in code.
 const HOMES: [&str; 10] = [
     "expanduser",
@@ -147,11 +152,18 @@ fn calls(code: &str, found: &mut Vec<String>) {
         let name = code.get(start..at).unwrap_or_default();
         let is_running = RUNNING.contains(&name);
         let is_removing = REMOVING.contains(&name);
-        if is_running || is_removing || name == "open" || name == "unlink" || name == "remove" {
+        if is_running || is_removing || OTHERS.contains(&name) {
             let call = ForeignCall::read(code, at);
-            at = call.end.max(at);
             if found.len() < MOST_SCRIPTS {
                 found.extend(call.script(name, is_running, is_removing));
+                found.extend(call.by_method(name, code));
+                if let ("exec" | "eval" | "compile", Some(inner)) = (name, call.literals.first()) {
+                    calls(inner, found);
+                }
+            }
+            // What stands between the parentheses may be another call.
+            if !call.literals.is_empty() {
+                at = call.end.max(at);
             }
         }
     }
@@ -205,6 +217,37 @@ impl<'a> ForeignCall<'a> {
             literals,
             inside: code.get(start..at).unwrap_or_default(),
             end: at,
+        }
+    }
+
+    /// What is done with the result of a call: `Path(x).unlink()`, `[remove(f) for f in glob(x)]`.
+    fn by_method(&self, name: &str, code: &str) -> Option<String> {
+        let first = self.literals.first();
+        let after = code.get(self.end..).unwrap_or_default();
+        let has = |names: &[&str]| names.iter().any(|name| code.contains(name));
+        match name {
+            "Path" => {
+                let is_next = |method: &str| after.trim_start_matches(')').starts_with(method);
+                let removes = is_next(".unlink(") || is_next(".rmdir(");
+                let writes = is_next(".write_text(") || is_next(".write_bytes(");
+                let path = quoted(first?);
+                match (removes, writes) {
+                    (true, _) => Some(format!("rm -f -- {path}")),
+                    (_, true) => Some(format!(": > {path}")),
+                    _ => None,
+                }
+            }
+            "glob" | "iglob" if has(&["remove(", "unlink", "rmtree("]) => {
+                let pattern = first?;
+                let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-*?".contains(c);
+                let is_plain = pattern.chars().all(is_plain);
+                is_plain.then(|| format!("rm -rf -- {pattern}"))
+            }
+            "kill" => {
+                let inside = self.inside.trim_start_matches(['(', ' ']);
+                inside.starts_with("-1").then(|| "kill -9 -1".to_owned())
+            }
+            _ => None,
         }
     }
 

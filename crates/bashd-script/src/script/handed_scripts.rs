@@ -3,8 +3,8 @@
 
 use super::constants::NamedText;
 use super::inner_scripts::{
-    SHELLS, ShellScript, assigned_scripts, callback, crontab_script, env_string, printed_text,
-    reads_input, script_text, shell_script, trap_script,
+    SHELLS, ShellScript, assigned_files, assigned_scripts, callback, crontab_script, env_string,
+    printed_text, reads_input, script_text, shell_script, trap_script, writes_startup,
 };
 use super::lowering::{InnerScript, InnerShell, Lowering};
 use super::view::{Construct, SimpleCommand, Span};
@@ -42,6 +42,9 @@ pub(super) const NAMES: [&str; 24] = [
 /// How deep aliases may stand in each other: two may name each other for ever.
 const MOST_ALIASES: usize = 3;
 
+/// Most lines that `parallel` reads, each of which is a word of a command.
+const MOST_LINES: usize = 64;
+
 /// How many functions may call each other and be gone through.
 const MOST_CALLS: usize = 8;
 
@@ -67,9 +70,22 @@ impl Lowering<'_> {
         for word in assigned_scripts(&command) {
             found.extend(self.inner(&word, InnerShell::Other));
         }
+        for file in assigned_files(&command) {
+            let text = self.constants.file_text(&file);
+            found.extend(text.map(|text| apart(text, file.span)));
+        }
         let Some(name) = command.name() else {
             return found;
         };
+        if writes_startup(&command) {
+            let input = self.known_input(at).map(|(text, _)| text);
+            let mut quiet = command.clone();
+            quiet
+                .redirects
+                .retain(|redirect| !redirect.operator.writes());
+            let text = self.constants.output_of(&quiet, input);
+            found.extend(text.map(|text| apart(text, command.span)));
+        }
         let arguments = command.arguments();
         if SHELLS.contains(&name) {
             found.extend(self.script_of_shell(at, &command));
@@ -81,7 +97,13 @@ impl Lowering<'_> {
                 found.extend(self.inner(word, InnerShell::Other));
             }
             if let Some(words) = wrapped.script.and_then(|start| command.words.get(start..)) {
-                found.extend(self.joined(words, command.span, InnerShell::Other));
+                match name {
+                    "parallel" => found.extend(self.scripts_of_parallel(at, words, command.span)),
+                    _ => found.extend(self.joined(words, command.span, InnerShell::Other)),
+                }
+                if name == "ssh" && words.first().is_some_and(is_shell_line) {
+                    found.extend(self.input_script(at, InnerShell::Other));
+                }
             }
         }
         if interpreters::is_known(name) {
@@ -96,6 +118,30 @@ impl Lowering<'_> {
         }
         found.extend(self.called_text(name, &command));
         found
+    }
+
+    /// `parallel ::: 'rm x' 'rm y'`, `parallel rm ::: x`, `echo x | parallel rm`
+    fn scripts_of_parallel(&mut self, at: usize, words: &[Word], span: Span) -> Vec<InnerScript> {
+        let is_list = |word: &Word| matches!(word.known(), Some(":::" | ":::+"));
+        if let Some((first, each)) = words.split_first()
+            && is_list(first)
+        {
+            let scripts = each.iter();
+            return scripts
+                .filter_map(|word| self.inner(word, InnerShell::Other))
+                .collect();
+        }
+        let mut words = words.to_vec();
+        if !words.iter().any(is_list) {
+            let input = self.known_input(at);
+            let lines = input.iter().flat_map(|(text, span)| {
+                let lines = text.lines().take(MOST_LINES);
+                lines.map(|line| Word::of(line, *span))
+            });
+            words.extend(lines);
+        }
+        let joined = self.joined(&words, span, InnerShell::Other);
+        joined.into_iter().collect()
     }
 
     fn script_of_shell(&mut self, at: usize, command: &SimpleCommand) -> Option<InnerScript> {
@@ -278,6 +324,12 @@ impl Lowering<'_> {
             ..apart(text, span)
         })
     }
+}
+
+/// `ssh host bash -s`: the shell there reads what this command reads.
+fn is_shell_line(word: &Word) -> bool {
+    let first = word.known().unwrap_or_default().split_whitespace().next();
+    first.is_some_and(|first| SHELLS.contains(&first))
 }
 
 /// A script that does not stand in the text as it is.

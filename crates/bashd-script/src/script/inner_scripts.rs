@@ -183,6 +183,42 @@ pub(super) fn assigned_scripts(command: &SimpleCommand) -> Vec<Word> {
     found
 }
 
+/// Files that a shell runs before anything else, as variables name them.
+pub(super) fn assigned_files(command: &SimpleCommand) -> Vec<Word> {
+    let values = command.assignments.iter().filter_map(|assignment| {
+        let is_file = matches!(assignment.name.as_str(), "BASH_ENV" | "ENV");
+        match &assignment.value {
+            Assigned::Value(word) if is_file => Some(word.clone()),
+            _ => None,
+        }
+    });
+    values.collect()
+}
+
+/// Files that the next shell runs when it starts.
+const STARTUP: &[&str] = &[
+    "/.bashrc",
+    "/.bash_profile",
+    "/.bash_login",
+    "/.bash_logout",
+    "/.profile",
+    "/.zshrc",
+    "/.zshenv",
+    "/.zprofile",
+];
+
+/// Whether a command writes a text into a file that the next shell runs.
+pub(super) fn writes_startup(command: &SimpleCommand) -> bool {
+    let is_startup = |word: &Word| {
+        let [WordPart::Text(file)] = word.after_home().unwrap_or_default() else {
+            return false;
+        };
+        STARTUP.contains(&file.as_str())
+    };
+    let mut redirects = command.redirects.iter();
+    redirects.any(|redirect| redirect.operator.writes() && is_startup(&redirect.target))
+}
+
 /// The callback of `mapfile -C`, the command of `complete -C` and of `compgen -C`.
 pub(super) fn callback(arguments: &[Word]) -> Option<&Word> {
     let at = arguments.iter().position(|word| word.is("-C"))?;

@@ -77,7 +77,7 @@ impl Lowering<'_> {
             }
             let output = match listed(source) {
                 Some(output) => output,
-                None => self.constants.output_of(source, piped.take())?,
+                None => self.output_of(source, piped.take())?,
             };
             printed.push_str(&output);
             piped = Some(output);
@@ -92,6 +92,19 @@ impl Lowering<'_> {
             end: last.span.end,
         };
         Some((printed, span))
+    }
+
+    /// What a command prints. What only running could tell of its words was given up already, but may be
+    /// worked out again from the text: `cat <(echo x)`.
+    fn output_of(&mut self, command: &SimpleCommand, piped: Option<String>) -> Option<String> {
+        let is_unknown = |word: &Word| word.known().is_none();
+        let is_first = piped.is_none();
+        let output = self.constants.output_of(command, piped);
+        if output.is_some() || !is_first || !command.words.iter().any(is_unknown) {
+            return output;
+        }
+        let text = self.text.get(command.span.start..command.span.end)?;
+        self.constants.printed_by(text)
     }
 
     /// `while read x; do …; done <<< text`: the redirect stands behind the group.

@@ -3,6 +3,7 @@
 
 use super::foreign_code::{self, Language};
 use super::inner_scripts::printed_text;
+use super::sed_scripts;
 use super::word::Word;
 use super::wrappers::rest_of;
 
@@ -150,6 +151,8 @@ const SCRIPT_VALUES: &[(&str, &str, &str)] = &[
     ("zip", "-TT", ""),
     ("split", "--filter", ""),
     ("sort", "--compress-program", ""),
+    ("make", "SHELL", ""),
+    ("gmake", "SHELL", ""),
     ("crontab", "-e", "\0"),
 ];
 
@@ -179,7 +182,7 @@ pub(super) fn scripts(name: &str, arguments: &[Word], input: Option<&str>) -> Ve
     }
     match name {
         "make" | "gmake" => scripts.extend(recipes(arguments, input)),
-        "sed" => scripts.extend(arguments.iter().filter_map(executed_by_sed)),
+        "sed" => scripts.extend(sed_scripts::executed(arguments)),
         "tclsh" | "expect" => {
             let (codes, _) = code(&TCL, arguments);
             scripts.extend(codes.iter().filter_map(|code| spawned(code)));
@@ -317,22 +320,4 @@ fn recipes(arguments: &[Word], input: Option<&str>) -> Vec<String> {
         recipes.extend(recipe.map(|it| it.replace("$$", "$")));
     }
     recipes
-}
-
-/// `sed '1e rm -rf /'`, `sed 's/x/rm/e'`: commands that GNU sed runs.
-fn executed_by_sed(word: &Word) -> Option<String> {
-    let text = word.known()?;
-    let command =
-        text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | '!' | ' '));
-    if let Some(script) = command.strip_prefix("e ") {
-        return Some(script.to_owned());
-    }
-    let rest = command.strip_prefix('s')?;
-    let between = rest
-        .chars()
-        .next()
-        .filter(|c| c.is_ascii_punctuation() && *c != '\\')?;
-    let mut fields = rest.get(1..)?.split(between);
-    let (_, by, flags) = (fields.next()?, fields.next()?, fields.next()?);
-    (flags.contains('e') && fields.next().is_none()).then(|| by.to_owned())
 }

@@ -5,7 +5,7 @@ use super::reader::{FrameKind, ScriptReader};
 use super::view::{
     Assigned, Assignment, CommandOrigin, Construct, FunctionBody, Joint, SimpleCommand, Span,
 };
-use super::word::Word;
+use super::word::{ScriptText, Word, WordPart};
 
 /// Words that have a meaning at the beginning of a command, if they are not quoted.
 pub(super) const RESERVED: [&str; 21] = [
@@ -130,6 +130,15 @@ impl ScriptReader<'_> {
             while self.at_word() {
                 self.read_word_into(&mut values);
             }
+        } else {
+            // Without words it is `in "$@"`.
+            let mut all = Word::of("", self.span_since(start));
+            all.push(WordPart::Variable {
+                name: ScriptText::const_new("@"),
+                quoted: true,
+                fallback: None,
+            });
+            values.push(all);
         }
         let Some(name) = name.as_ref().and_then(|name| name.known()) else {
             return;

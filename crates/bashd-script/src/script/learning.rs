@@ -3,6 +3,7 @@
 use super::constants::{
     Constants, Known, MOST_POSSIBILITIES, NamedText, is_conditional, text_word,
 };
+use super::parameters::map_key;
 use super::printed::{as_word, file_key, printed};
 use super::view::{Assigned, Assignment, RedirectOperator, SimpleCommand};
 use super::word::{ScriptText, Word, WordPart};
@@ -68,7 +69,7 @@ impl Constants {
                     self.define(NamedText::Alias, name, path);
                 }
             }
-            "cp" | "mv" | "ln" => self.learn_copy(words),
+            "cp" | "mv" | "ln" | "install" => self.learn_copy(words),
             _ => {}
         }
     }
@@ -87,8 +88,12 @@ impl Constants {
                 self.set(name.clone(), Known::OneOf(words));
             }
             Assigned::Appended(word) => self.append(name, word, maybe),
-            Assigned::List(words) => self.set(name.clone(), Known::List(in_order(words))),
+            Assigned::List(words) => {
+                self.learn_map(name, words);
+                self.set(name.clone(), Known::List(in_order(words)));
+            }
             Assigned::AppendedList(words) => {
+                self.learn_map(name, words);
                 let mut all = match self.known(name) {
                     Some(Known::List(list)) => list.clone(),
                     Some(Known::OneOf(values)) => values.clone(),
@@ -134,6 +139,8 @@ impl Constants {
         let Ok(index) = index.parse::<usize>() else {
             // The elements of a map have no order that could be known.
             self.forget(name);
+            let key = map_key(name, index);
+            self.set(key.as_str().into(), Known::OneOf(vec![word.clone()]));
             return;
         };
         if index > MOST_POSSIBILITIES {
@@ -146,6 +153,22 @@ impl Constants {
             *element = word.clone();
         }
         self.set(name.clone(), Known::List(list));
+    }
+
+    /// `m=([key]=value)`
+    fn learn_map(&mut self, name: &str, words: &[Word]) {
+        for word in words.iter().take(MOST_POSSIBILITIES) {
+            let text = word.literal_or_glob();
+            let pair = text
+                .as_deref()
+                .and_then(|text| text.strip_prefix('[')?.split_once("]="));
+            if let Some((key, value)) = pair
+                && key.parse::<usize>().is_err()
+            {
+                let key = map_key(name, key);
+                self.set(key.as_str().into(), Known::OneOf(vec![text_word(value)]));
+            }
+        }
     }
 
     fn learn_declared(&mut self, word: &Word, maybe: bool) {
@@ -320,10 +343,14 @@ impl Constants {
             .iter()
             .filter_map(Word::known)
             .filter(|word| !word.starts_with('-'));
-        if let (Some(from), Some(to), None) = (names.next(), names.next(), names.next())
-            && let Some(text) = self.text(NamedText::File, file_key(from))
-        {
-            self.define(NamedText::File, file_key(to), &text);
+        if let (Some(from), Some(to), None) = (names.next(), names.next(), names.next()) {
+            if let Some(text) = self.text(NamedText::File, file_key(from)) {
+                self.define(NamedText::File, file_key(to), &text);
+            } else if is_program(from) {
+                // `cp /bin/rm x; ./x -rf /`
+                self.define(NamedText::Alias, to, from);
+                self.define(NamedText::Alias, &format!("./{}", file_key(to)), from);
+            }
         }
     }
 
@@ -374,6 +401,13 @@ impl Constants {
             self.define(NamedText::File, path, &text);
         }
     }
+}
+
+/// Whether a path is that of a program of the system.
+fn is_program(path: &str) -> bool {
+    let places = ["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/"];
+    let name = places.iter().find_map(|place| path.strip_prefix(place));
+    name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
 }
 
 /// The words of an array in the order of their indices, as far as they have any.

@@ -2,10 +2,10 @@
 
 use super::Context;
 use super::beginnings::Beginnings;
-use super::constants::{Constants, NamedText};
-use super::inner_scripts::SHELLS;
+use super::constants::{Constants, Known, NamedText};
+use super::inner_scripts::{self, SHELLS};
 use super::view::{Bound, CommandOrigin, Construct, FunctionBody, Script, SimpleCommand, Span};
-use super::word::{Word, WordPart};
+use super::word::{ScriptText, Word, WordPart};
 use super::{deferred, handed_scripts, interpreters, started, wrappers};
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -60,6 +60,8 @@ pub(super) struct Lowering<'a> {
     /// Bodies of functions that are defined further on.
     functions: std::iter::Peekable<std::vec::IntoIter<FunctionBody>>,
     scopes: Vec<u32>,
+    /// Whether `$_` is anywhere in it.
+    has_last_word: bool,
     /// Words that were read again because they come after wrappers.
     wrapped_words: usize,
     /// Bytes of words in which variables were filled in.
@@ -110,6 +112,7 @@ impl<'a> Lowering<'a> {
                 .into_iter()
                 .peekable(),
             scopes: std::mem::take(&mut script.scopes),
+            has_last_word: memchr::memmem::find(text.as_bytes(), b"$_").is_some(),
             script,
             wrapped_words: 0,
             filled_bytes: 0,
@@ -155,8 +158,35 @@ impl<'a> Lowering<'a> {
             at += 1;
         }
         self.learn(first);
+        self.learn_last_word(first);
+        // `command read -r x`: the builtin behind it changes this shell.
+        let is_behind = |command: &SimpleCommand| {
+            command.origin == CommandOrigin::StartedBy(first) && command.name() == Some("read")
+        };
+        let by_name = self
+            .script
+            .commands
+            .get(first)
+            .and_then(SimpleCommand::name);
+        if matches!(by_name, Some("command" | "builtin"))
+            && self.script.commands.get(first + 1).is_some_and(is_behind)
+        {
+            self.learn(first + 1);
+        }
         for command in self.script.commands.iter_mut().skip(first) {
             give_up_on_deferred(command);
+        }
+    }
+
+    /// `$_` is the last word of the command before.
+    fn learn_last_word(&mut self, at: usize) {
+        let command = self.script.commands.get(at);
+        if let Some(last) = command.and_then(|command| command.words.last())
+            && self.has_last_word
+        {
+            let name = ScriptText::const_new("_");
+            let known = Known::OneOf(vec![last.clone()]);
+            self.constants.set(name, known);
         }
     }
 
@@ -239,6 +269,7 @@ impl<'a> Lowering<'a> {
             Some(first) if first.is_alternative => false,
             Some(_) => command.name().is_some_and(|name| !starts(name)),
         };
+        let is_idle = is_idle && !inner_scripts::writes_startup(command);
         if is_idle && command.assignments.is_empty() && !self.constants.may_be_text(command) {
             return;
         }

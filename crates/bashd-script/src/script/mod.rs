@@ -1,12 +1,11 @@
 //! A script as the guard sees it: every simple command, with what is known of its words.
 //!
-//! Two readings make one view, because each alone has blind spots. Our own scan reads everything,
-//! in linear time, and never gives up; tree-sitter-bash reads what is right and small enough for it and adds
-//! the commands that the scan did not see. It is not asked about lists of plain commands, which there is only one way
-//! to read. So a syntax that one of them can't read never hides a command from the other. On top of that,
-//! `wrappers` sees through `sudo`, `xargs` or `bash -c`, and `constants` follows what variables hold. Whether bash will
-//! accept a text that the parser was not asked about, or could not read, is a question of its own, for `sound`; it adds
-//! nothing to the view. The tests hold the scan against a second parser, with bash as the referee.
+//! Our own scan reads everything, in linear time, and never gives up. Where `sound`, a reader of its own that knows the
+//! usual grammar and nothing else, agrees that bash accepts the text, that is the view: there is only one way to read it,
+//! and the tests hold the scan against a second parser there, with bash as the referee. Of anything unusual that is right
+//! and small enough, tree-sitter-bash adds the commands that the scan did not see. So a syntax that one of them can't read
+//! never hides a command from the other. On top of that, `wrappers` sees through `sudo`, `xargs` or `bash -c`, and
+//! `constants` follows what variables hold.
 //!
 //! Pure and total: any text gives a [`Script`]. Only its bounds fail closed, by [`Script::bound`].
 //! What it can't know (`eval "$x"`, the words of a file that is sourced) it says to be unknown.
@@ -14,6 +13,7 @@
 mod arithmetic;
 mod beginnings;
 mod braces;
+mod builtins;
 mod byte_set;
 mod constants;
 mod containers;
@@ -42,6 +42,7 @@ mod printed;
 mod reader;
 #[cfg(test)]
 mod second_opinion;
+mod sed_scripts;
 mod shape;
 mod simple;
 mod sound;
@@ -53,8 +54,9 @@ mod word_reader;
 mod wrappers;
 
 pub(crate) use beginnings::Beginnings;
+pub use builtins::{builtins, is_builtin};
 pub use few::Few;
-pub use shape::{ScriptShape, is_builtin};
+pub use shape::ScriptShape;
 pub use view::{
     Assigned, Assignment, Bound, CommandOrigin, CommandPlace, Construct, Constructs, Joint,
     Readings, Redirect, RedirectOperator, Script, SimpleCommand, Span,
@@ -111,12 +113,14 @@ fn add_what_the_parser_sees(scan: &mut ScriptReader<'_>, text: &str, parser: boo
     if !parser || !scan.is_sound() {
         return Readings::ScanOnly;
     }
+    if plain_list::is_one(text) || sound::is_certain(text) {
+        return Readings::ScanAndCheck;
+    }
     match tree::read(text) {
         Some(tree) if !tree.has_error => {
             scan.read_missing(tree.starts);
             Readings::ScanAndTree
         }
-        _ if sound::is_certain(text) => Readings::ScanAndCheck,
         _ => Readings::ScanOnly,
     }
 }

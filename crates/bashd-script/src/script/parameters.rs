@@ -25,6 +25,12 @@ struct ParameterText<'a> {
     operation: &'a str,
 }
 
+/// Where the element of a map is kept that has this key.
+pub(super) fn map_key(name: &str, key: &str) -> String {
+    let key = key.trim_matches(['"', '\'']);
+    format!("{name}[{key}]")
+}
+
 impl<'a> ParameterText<'a> {
     fn of(raw: &'a str) -> Option<Self> {
         let is_indirect = raw.starts_with('!') && raw.len() > 1;
@@ -107,6 +113,9 @@ impl Constants {
                 None => Some(ValueChoice::OneOf(Vec::new())),
             };
         };
+        if let Some(word) = self.only(&map_key(name, index)) {
+            return Some(ValueChoice::OneOf(vec![word.clone()]));
+        }
         let words = match self.known(name)? {
             Known::List(words) => words.clone(),
             Known::OneOf(values) => values.clone(),

@@ -177,7 +177,7 @@ mod tests {
         if !scan.is_sound() || !is_one(text) {
             return false;
         }
-        let seen = tree::parse(text).unwrap();
+        let seen = tree::read(text).unwrap();
         assert!(!seen.has_error, "{text:?}");
         let known: Vec<usize> = scan.command_starts().collect();
         for start in seen.starts {

@@ -164,6 +164,9 @@ impl Constants {
                 None => hole("PWD") + "\n",
             },
             "whoami" => hole("USER") + "\n",
+            // What is scheduled already was not written here.
+            "crontab" if words.iter().any(|word| word.is("-l")) => String::new(),
+
             "cat" | "tee" => self.concatenated(name, words, input)?,
             "dirname" | "basename" | "realpath" | "readlink" => path_of(name, words)?,
             "python3" | "perl" | "awk" => decoders::printed_literal(name, words)?,

@@ -1,75 +1,7 @@
 //! What kind of script this is, for choosing how to start it.
 
+use super::builtins::is_builtin;
 use super::{CommandOrigin, Constructs, Readings, Script, parser_limits, sound};
-
-/// What bash does itself. What is missing here may be a program.
-const BUILTINS: [&str; 60] = [
-    ".",
-    ":",
-    "[",
-    "alias",
-    "bg",
-    "bind",
-    "break",
-    "builtin",
-    "caller",
-    "cd",
-    "command",
-    "compgen",
-    "complete",
-    "compopt",
-    "continue",
-    "declare",
-    "dirs",
-    "disown",
-    "echo",
-    "enable",
-    "eval",
-    "exit",
-    "export",
-    "false",
-    "fc",
-    "fg",
-    "getopts",
-    "hash",
-    "help",
-    "history",
-    "jobs",
-    "kill",
-    "let",
-    "local",
-    "logout",
-    "mapfile",
-    "popd",
-    "printf",
-    "pushd",
-    "pwd",
-    "read",
-    "readarray",
-    "readonly",
-    "return",
-    "set",
-    "shift",
-    "shopt",
-    "source",
-    "suspend",
-    "test",
-    "times",
-    "trap",
-    "true",
-    "type",
-    "typeset",
-    "ulimit",
-    "umask",
-    "unalias",
-    "unset",
-    "wait",
-];
-
-/// Whether bash does this itself, and looks for no program of that name.
-pub fn is_builtin(name: &str) -> bool {
-    BUILTINS.contains(&name)
-}
 
 /// What kind of script this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +30,8 @@ impl Script {
         let is_plain = first.place.inside == Constructs::default() && self.functions.is_empty();
         let name = first.words.first().map(super::Word::known);
         match name {
-            Some(Some(name)) if BUILTINS.contains(&name) => ScriptShape::Other,
+            // `exec` makes bash the program that it names.
+            Some(Some(name)) if is_builtin(name) && name != "exec" => ScriptShape::Other,
             Some(_) if is_plain => ScriptShape::OneProgram,
             _ => ScriptShape::Other,
         }
@@ -111,17 +44,15 @@ impl Script {
         self.bound.is_none() && (self.readings != Readings::ScanOnly || by_scan())
     }
 
-    /// Whether bash will certainly accept it: the parser says so, or our own check, for texts that
-    /// the parser is not asked about. If the parser was asked and did not agree, nothing overrules
-    /// it.
+    /// Whether bash will certainly accept it: our own check says so, or the parser where that gives up.
     fn is_vouched_for(&self, text: &str) -> bool {
         // `bash -c` takes it for an option.
         if text.starts_with(['-', '+']) {
             return false;
         }
-        let by_parser = self.readings == Readings::ScanAndTree;
+        // What the parser may not be asked about was not checked either.
         let by_check = || self.is_sound && !parser_limits::allow(text) && sound::is_certain(text);
-        self.bound.is_none() && (by_parser || by_check())
+        self.bound.is_none() && (self.readings != Readings::ScanOnly || by_check())
     }
 }
 
@@ -135,6 +66,7 @@ mod tests {
             ("true", ScriptShape::Other),
             ("/bin/true", ScriptShape::OneProgram),
             ("ls -l", ScriptShape::OneProgram),
+            ("exec ls -l", ScriptShape::OneProgram),
             ("$x", ScriptShape::OneProgram),
             ("ls | wc", ScriptShape::Other),
             ("cd / && ls", ScriptShape::Other),
@@ -168,10 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn the_parser_that_was_asked_is_not_overruled() {
+    fn what_nobody_vouches_for_is_unsound() {
         let text = "echo a";
         let mut script = Script::parse(text);
-        script.readings = Readings::ScanAndCheck;
+        script.readings = Readings::ScanOnly;
         assert_eq!(script.shape(text), ScriptShape::Unsound);
     }
 }

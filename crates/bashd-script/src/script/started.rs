@@ -7,7 +7,9 @@ use super::word::{Word, WordPart};
 use super::{containers, git_scripts, patterns, wrappers};
 
 /// Names of programs that this file asks for.
-pub(super) const NAMES: [&str; 7] = ["find", "gfind", "fd", "fdfind", "git", "docker", "podman"];
+pub(super) const NAMES: [&str; 8] = [
+    "find", "gfind", "fd", "fdfind", "git", "docker", "podman", "exe",
+];
 
 /// Programs that a name with a pattern may mean (`/bin/r?`).
 const MATCHED: [&str; 30] = [
@@ -43,6 +45,9 @@ const MATCHED: [&str; 30] = [
     "busybox",
 ];
 
+/// Most lines for each of which `xargs -I` runs its command.
+const MOST_LINES: usize = 16;
+
 /// Where programs are.
 const DIRECTORIES: [&str; 4] = ["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/"];
 
@@ -60,20 +65,22 @@ impl Lowering<'_> {
             Some("git") if git_scripts::may_run(command) => {
                 started.extend(git_scripts::aliased(command));
             }
+            // `/proc/self/exe -c x`: the shell that reads this.
+            Some("exe") if is_own_shell(command) => guessed.push(renamed(command, "bash")),
             None => {
                 started.extend(named_by_pattern(command));
                 guessed = guesses(command);
             }
             Some(_) => {}
         }
-        started.extend(other_names(command));
+        started.extend(other_choices(command));
         if let Some(inner) = wrappers::wrapped(command).and_then(|wrapped| wrapped.command) {
             let words = command.words.get(inner..).unwrap_or_default().to_vec();
             started.extend(containers::on_host(command, inner));
             match command.name() {
                 Some("xargs" | "gxargs") => {
                     let command = command.clone();
-                    started.push(self.xargs_words(at, &command, inner, words));
+                    started.extend(self.xargs_words(at, &command, inner, words));
                 }
                 _ => started.push(words),
             }
@@ -92,7 +99,7 @@ impl Lowering<'_> {
         command: &SimpleCommand,
         inner: usize,
         words: Vec<Word>,
-    ) -> Vec<Word> {
+    ) -> Vec<Vec<Word>> {
         let input = self.file_of_xargs(command).or_else(|| self.known_input(at));
         if is_whole_input(command)
             && let Some((text, span)) = &input
@@ -102,14 +109,23 @@ impl Lowering<'_> {
                 span: *span,
                 ..super::printed::as_word(text.trim_end_matches(['\n', '\0']))
             });
-            return words;
+            return vec![words];
         }
         if let Some(placeholder) = wrappers::xargs_placeholder(command, inner) {
-            let known = input.as_ref().map(|(text, _)| text.trim_end_matches('\n'));
-            let words = words.iter();
-            return words
-                .map(|word| wrappers::with_placeholder(word, &placeholder, known))
-                .collect();
+            let with = |line: Option<&str>| {
+                let words = words.iter();
+                words
+                    .map(|word| wrappers::with_placeholder(word, &placeholder, line))
+                    .collect()
+            };
+            return match &input {
+                Some((text, _)) => text
+                    .lines()
+                    .take(MOST_LINES)
+                    .map(|it| with(Some(it)))
+                    .collect(),
+                None => vec![with(None)],
+            };
         }
         let mut words = words;
         match input {
@@ -127,7 +143,7 @@ impl Lowering<'_> {
             }
             None => words.push(Word::unknown(command.span)),
         }
-        words
+        vec![words]
     }
 
     /// `xargs -a FILE`
@@ -149,23 +165,39 @@ fn has_comma(command: &SimpleCommand) -> bool {
     words.any(|word| matches!(word.known(), Some("-d," | ",")))
 }
 
-/// A name of several possibilities that stands in a list has become several words: each may be the name.
-fn other_names(command: &SimpleCommand) -> Vec<Vec<Word>> {
-    let Some(first) = command.words.first().filter(|first| first.is_alternative) else {
-        return Vec::new();
+/// Most words of a command that are left out in turn.
+const MOST_CHOICES: usize = 8;
+
+/// A word of several possibilities that stands in a list has become several words, and which of them belong
+/// together is not kept: the same command without each of them, and without all before it.
+fn other_choices(command: &SimpleCommand) -> Vec<Vec<Word>> {
+    let words = command.words.as_slice();
+    let is_same = |one: &Word, other: &Word| {
+        one.is_alternative && other.is_alternative && one.span == other.span
     };
-    if matches!(command.origin, CommandOrigin::StartedBy(_)) {
+    let are_many = words.windows(2).any(|pair| match pair {
+        [one, other] => is_same(one, other),
+        _ => false,
+    });
+    if matches!(command.origin, CommandOrigin::StartedBy(_)) || !are_many {
         return Vec::new();
     }
-    let is_other = |word: &&Word| word.is_alternative && word.span == first.span;
-    let others = command
-        .arguments()
-        .iter()
-        .take(4)
-        .take_while(is_other)
-        .count();
-    let rest = |index: usize| command.words.get(index..).map(<[Word]>::to_vec);
-    (1..=others).filter_map(rest).collect()
+    let without = |at: usize| {
+        let (before, rest) = words.split_at(at);
+        let after = rest.get(1..).unwrap_or_default();
+        [before, after].concat()
+    };
+    let is_choice = |at: &usize| words.get(*at).is_some_and(|word| word.is_alternative);
+    let most = words.len().min(MOST_CHOICES);
+    let mut choices: Vec<Vec<Word>> = (0..most).filter(is_choice).map(without).collect();
+    let beginnings = (2..most.min(5)).filter(is_choice);
+    choices.extend(beginnings.filter_map(|at| words.get(at..).map(<[Word]>::to_vec)));
+    choices
+}
+
+fn is_own_shell(command: &SimpleCommand) -> bool {
+    let path = command.words.first().and_then(Word::known);
+    path.is_some_and(|path| path.starts_with("/proc/"))
 }
 
 /// `/bin/r? -rf /`: the programs that the pattern of the name matches.

@@ -1,6 +1,5 @@
 //! tree-sitter-bash's reading of a script: where it sees commands.
 
-use super::plain_list;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use tree_sitter::{Node, Parser, TreeCursor};
@@ -20,16 +19,6 @@ thread_local! {
 
 /// Reads a text that the scan finds to be right; nothing if the parser can't be had.
 pub(super) fn read(text: &str) -> Option<TreeReading> {
-    if plain_list::is_one(text) {
-        return Some(TreeReading {
-            starts: Vec::new(),
-            has_error: false,
-        });
-    }
-    parse(text)
-}
-
-pub(super) fn parse(text: &str) -> Option<TreeReading> {
     PARSER.with_borrow_mut(|kept| {
         let parser = match kept {
             Some(parser) => parser,

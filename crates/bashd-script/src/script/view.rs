@@ -1,5 +1,6 @@
 //! The types of the view: what other stages read of a script.
 
+use super::builtins::is_only_in_bash;
 use super::word::{ScriptText, Word};
 
 /// A range of bytes in the text that was parsed.
@@ -64,64 +65,8 @@ impl Script {
     }
 }
 
-/// Words of bash that are no programs, wherever they are installed.
-const BUILTINS: &[&str] = &[
-    ":",
-    ".",
-    "alias",
-    "bg",
-    "bind",
-    "break",
-    "builtin",
-    "caller",
-    "cd",
-    "command",
-    "compgen",
-    "complete",
-    "compopt",
-    "continue",
-    "coproc",
-    "declare",
-    "dirs",
-    "disown",
-    "enable",
-    "eval",
-    "exec",
-    "exit",
-    "export",
-    "fc",
-    "fg",
-    "getopts",
-    "hash",
-    "help",
-    "history",
-    "jobs",
-    "let",
-    "local",
-    "logout",
-    "mapfile",
-    "popd",
-    "pushd",
-    "read",
-    "readarray",
-    "readonly",
-    "return",
-    "set",
-    "shift",
-    "shopt",
-    "source",
-    "suspend",
-    "time",
-    "times",
-    "trap",
-    "type",
-    "typeset",
-    "ulimit",
-    "umask",
-    "unalias",
-    "unset",
-    "wait",
-];
+/// Reserved words that the view has as commands of their own, which start the next one.
+const NAMED_WORDS: [&str; 2] = ["coproc", "time"];
 
 impl Script {
     /// The names of the programs that it would start, where they are known, each once: no functions
@@ -138,7 +83,8 @@ impl Script {
         let names = self.commands.iter().filter(is_certain);
         let names = names.filter_map(SimpleCommand::name);
         let is_program = |name: &&str| {
-            !BUILTINS.contains(name) && !self.functions.iter().any(|function| function == name)
+            let is_word = is_only_in_bash(name) || NAMED_WORDS.contains(name);
+            !is_word && !self.functions.iter().any(|function| function == name)
         };
         names
             .filter(is_program)
@@ -159,10 +105,10 @@ pub enum Bound {
 /// Who could read the script whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readings {
-    /// The scan, and tree-sitter without an error.
-    ScanAndTree,
-    /// The scan, and our own check of what bash accepts, where tree-sitter could not.
+    /// The scan, and our own check of what bash accepts.
     ScanAndCheck,
+    /// The scan, and tree-sitter without an error, where the check knows no answer.
+    ScanAndTree,
     /// The scan alone: nobody else vouches for the text, or it is too large to be asked about.
     ScanOnly,
 }

@@ -23,8 +23,8 @@ const SCRIPTS: usize = 100_000;
 /// Scripts that one bash runs, one after the other: starting it takes longer than a script.
 const AT_ONCE: usize = 50;
 
-/// One of so many may be missed.
-const MOST_MISSED: usize = 400;
+/// One of so many may be missed in a soak run, and none in any other.
+const MOST_MISSED: usize = 2000;
 
 /// Programs that a stub stands for.
 const STUBS: [&str; 8] = [
@@ -44,8 +44,11 @@ const TOOLS: [&str; 22] = [
     "tee", "nohup", "sh", "bash", "printf", "echo", "find", "dirname", "perl", "awk",
 ];
 
-/// Rules that are about how something is run, whatever that is.
-const HIDING: [&str; 3] = ["no_hidden_script", "no_pipe_to_shell", "no_find_delete"];
+/// The rule that is about how something is run, whatever that is.
+const HIDING: &str = "no_hidden_script";
+
+/// The means that it asks about.
+const DECODING: [&str; 6] = ["base64", "base64 | bash", "eval base64", "rev", "tr", "cut"];
 
 /// Commands that a rule denies, and harmless ones of the same shape.
 const BAD: [&[&str]; 6] = [
@@ -298,7 +301,7 @@ fn what_scripts_really_run_is_what_was_judged() {
     let guard = Guard::new(RULES.iter().map(|rule| rule.name), &[]);
     let mut random = Random(0xB5AD_4ECE_DA1C_E2A9);
     let count = scripts_to_run();
-    let (mut ran_bad, mut ran_good) = (0, 0);
+    let (mut ran_bad, mut ran_good, mut asked) = (0, 0, 0);
     let mut missed: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut refused = Vec::new();
     for _ in 0..count / AT_ONCE {
@@ -310,11 +313,12 @@ fn what_scripts_really_run_is_what_was_judged() {
             })
             .collect();
         for (script, calls) in scripts.iter().zip(stage.run(&scripts)) {
-            let is_allowed = match verdict(&guard, &script.text) {
-                Verdict::Allow => true,
-                Verdict::Ask(it) | Verdict::Deny(it) => HIDING.contains(&it.rule.as_str()),
+            let given = verdict(&guard, &script.text);
+            let is_caught = given != Verdict::Allow;
+            let by = match given {
+                Verdict::Allow => None,
+                Verdict::Ask(it) | Verdict::Deny(it) => Some(it.rule),
             };
-            let is_caught = verdict(&guard, &script.text) != Verdict::Allow;
             if calls.iter().any(|call| is_bad(&guard, call)) {
                 ran_bad += 1;
                 if !is_caught {
@@ -325,8 +329,11 @@ fn what_scripts_really_run_is_what_was_judged() {
                 }
             } else if !calls.is_empty() {
                 ran_good += 1;
-                if !is_allowed {
-                    refused.push(script.text.clone());
+                let is_decoded = script.means.iter().any(|means| DECODING.contains(means));
+                match by.as_deref() {
+                    Some(HIDING) if is_decoded => asked += 1,
+                    Some(_) => refused.push(script.text.clone()),
+                    None => {}
                 }
             }
         }
@@ -346,10 +353,11 @@ fn what_scripts_really_run_is_what_was_judged() {
         refused.len(),
         refused.join("\n")
     );
+    println!("{asked} of {ran_good} harmless ones were decoded before they ran, and asked about");
     // Whoever runs more of them sees what is missed, by class.
     println!("{told}");
     assert!(
-        missed_count * MOST_MISSED <= ran_bad && refused.is_empty(),
+        missed_count <= ran_bad / MOST_MISSED && refused.is_empty(),
         "{told}"
     );
 }

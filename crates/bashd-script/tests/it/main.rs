@@ -5,6 +5,7 @@
 //! | `corpus` | the default rules on a thousand commands, bad and everyday, by class |
 //! | `documented` | (no tests) the guard as the documents have it, and their table of cases |
 //! | `executed` | random scripts under real bash, with stubs: what really ran against the verdict |
+//! | `fresh` | commands that were written down before any was judged: shares caught and refused |
 //! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
 //! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
 //! | `reading` | disguises on data: `tests/cases/reading/` |
@@ -23,6 +24,7 @@
 mod corpus;
 mod documented;
 mod executed;
+mod fresh;
 mod guard_cases;
 mod guard_properties;
 mod reading;

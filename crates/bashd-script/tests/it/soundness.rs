@@ -5,7 +5,7 @@
 //! scan, unless bash does not accept the text.
 
 use crate::second_opinion;
-use bashd_script::script::{Readings, Script, ScriptShape};
+use bashd_script::script::{Readings, Script, ScriptShape, builtins};
 use bashd_testkit::repetitions;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -209,6 +209,22 @@ fn complaints(script: &str) -> String {
         .output()
         .expect("bash is there");
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn the_builtins_are_those_of_bash() {
+    let output = Command::new("bash")
+        .args(["--norc", "-c", "compgen -b"])
+        .env_clear()
+        .stdin(Stdio::null())
+        .output()
+        .expect("bash is there");
+    let of_bash = String::from_utf8(output.stdout).expect("names");
+    let mut of_bash: Vec<&str> = of_bash.lines().collect();
+    let mut ours: Vec<&str> = builtins().collect();
+    of_bash.sort_unstable();
+    ours.sort_unstable();
+    assert_eq!(ours, of_bash);
 }
 
 #[test]

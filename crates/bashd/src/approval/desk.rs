@@ -1,4 +1,5 @@
-//! Where all questions of an engine are asked: grants first, then everybody who can answer, at once.
+//! Where all questions of an engine are asked: grants first, then everybody who can answer, at
+//! once.
 
 use super::grants::GrantKey;
 use super::{Approval, ApprovalAnswer, Approver, Grants};
@@ -57,8 +58,8 @@ impl ApprovalDesk {
             .push(approver);
     }
 
-    /// The answer that counts: a grant, or the first that somebody gives. A warning, if it could not be
-    /// remembered.
+    /// The answer that counts: a grant, or the first that somebody gives. A warning, if it could
+    /// not be remembered.
     pub(crate) async fn decide(
         &self,
         question: &ApprovalQuestion<'_>,
@@ -92,7 +93,7 @@ impl ApprovalDesk {
     }
 }
 
-/// The first answer that is one.
+/// The first answer that anybody gives.
 async fn first(mut asked: Vec<Asked>) -> ApprovalAnswer {
     poll_fn(|context| {
         let mut answer = None;

@@ -1,7 +1,8 @@
-//! Grants: what a person allowed for longer than once. Each covers one rule with one exact command text.
+//! Grants: what a person allowed for longer than once. Each covers one rule with one exact command
+//! text.
 //!
-//! Those for a session are in memory. Those for good are lines of a file in the state directory, which
-//! `bashd grants` lists and removes from. What can't be read is not granted.
+//! Those for a session are in memory. Those for good are lines of a file in the state directory,
+//! which `bashd grants` lists and removes from. What can't be read is not granted.
 
 use super::ApprovalAnswer;
 use rustix::fs::{FlockOperation, flock};
@@ -20,7 +21,7 @@ const FILE: &str = "grants.jsonl";
 /// What is locked while the file changes: the file itself is replaced.
 const LOCK: &str = "grants.lock";
 
-/// Bytes of the file at most: more than that nobody has granted by hand.
+/// Bytes of the file at most: nobody has granted more than that by hand.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// A command that a person allowed for good.
@@ -61,7 +62,7 @@ impl Grants {
         }
     }
 
-    /// What was granted for good, oldest first. A line that is no grant is none.
+    /// What was granted for good, oldest first. A line that is not a grant is skipped.
     pub fn list(&self) -> io::Result<Vec<Grant>> {
         let path = self.state_dir.join(FILE);
         match fs::metadata(&path) {
@@ -160,7 +161,7 @@ impl Grants {
     }
 }
 
-/// A file that is nobody else's.
+/// A file that only its owner can use.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create(true).mode(0o600);

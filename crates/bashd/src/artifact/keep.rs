@@ -59,7 +59,7 @@ impl KeptArtifact {
 }
 
 impl ArtifactStore {
-    /// Keeps a run's output, if its profile does that. A failure is nothing but the lack of an artifact.
+    /// Keeps a run's output, if its profile does that. After a failure there is just no artifact.
     pub(crate) fn keep_run(
         &self,
         profile: &Profile,
@@ -140,7 +140,7 @@ impl ArtifactStore {
     }
 
     /// Keeps the output of a job that has ended, if its profile does that; a second time it has the
-    /// number of the first. A failure is nothing but the lack of an artifact.
+    /// number of the first. After a failure there is just no artifact.
     pub(crate) fn keep_job(
         &self,
         profile: &Profile,

@@ -14,9 +14,10 @@
 //! STATE/runs/ID/artifact.json       the record
 //! ```
 //!
-//! Programs that want a plain file get one from [`ArtifactStore::path`], which puts the parts in order
-//! first. How long artifacts stay is decided for runs as a whole (`spool.total_bytes`,
+//! Programs that want a plain file get one from [`ArtifactStore::path`], which puts the parts in
+//! order first. How long artifacts stay is decided for runs as a whole (`spool.total_bytes`,
 //! `spool.max_age_days`): the oldest goes first, and never one that somebody reads.
+#![cfg_attr(doctest, doc = include_str!("../../../../docs/artifacts.md"))]
 
 mod counter;
 mod grep;
@@ -58,7 +59,7 @@ pub struct ArtifactStore {
     reads: Option<PathBuf>,
     /// Whether the process exits right after it keeps something.
     is_for_one_call: bool,
-    /// Who looks; `None` for who sees everything.
+    /// The owner who looks; `None` sees everything.
     viewer: Option<String>,
 }
 
@@ -121,7 +122,7 @@ impl ArtifactStore {
         }
     }
 
-    /// The same store as this owner sees it: without what other clients that are there have stored.
+    /// This store as the owner sees it: without what other connected clients have stored.
     #[must_use]
     pub fn seen_by(&self, owner: &str) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Every environment variable that has a meaning for bashd: a constant each, but for those of keys.
+//! Every environment variable that has a meaning for bashd, each a constant, except those of keys.
 //!
 //! The library reads none of them: a front end does, and hands over what it found. The variable
 //! of a configuration key follows from the key by [`for_key`].
@@ -8,7 +8,7 @@ pub const HOME: &str = "BASHD_HOME";
 /// The configuration file to read instead of the one in the configuration directory.
 pub const CONFIG: &str = "BASHD_CONFIG";
 /// Set by bashd for the commands of some profiles: the id of the run they belong to.
-pub const RUN: &str = "BASHD_RUN";
+pub const RUN: &str = bashd_keeper::variables::RUN_VARIABLE;
 
 /// What this project's own tests set begins with this; it configures nothing.
 pub const TESTS: &str = "BASHD_TEST_";

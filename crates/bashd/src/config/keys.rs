@@ -1,4 +1,4 @@
-//! A configuration key: what is known of it, and how it is found by a name or a slip.
+//! A configuration key: what is known of it, and how it is found by its name or a misspelling.
 //!
 //! The keys themselves are the rows of [`KEYS`].
 
@@ -15,7 +15,8 @@ pub struct ConfigKey {
     pub kind: ValueKind,
     /// Its default, written as in a variable; empty means not set.
     pub default: &'static str,
-    /// What it does, in a line without capital and period; `docs/NAME.md` names a page that says more.
+    /// What it does, in a line without capital and period; `docs/NAME.md` names a page that says
+    /// more.
     pub meaning: &'static str,
 }
 
@@ -93,7 +94,8 @@ pub(super) fn is_group(name: &str) -> bool {
 
 /// The known name that an unknown one was probably meant to be.
 ///
-/// The same last part in another group counts as near; otherwise the spelling must be close.
+/// A key of another group with the same last part counts as near; otherwise the spelling must be
+/// close.
 pub fn nearest(unknown: &str) -> Option<&'static str> {
     /// Below this likeness a suggestion would puzzle more than it helps.
     const ALIKE: f64 = 0.7;

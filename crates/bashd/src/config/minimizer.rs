@@ -11,15 +11,15 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MinimizerSettings {
-    /// Whether it is at all, in the profiles that do.
+    /// Whether anything is minimized, in the profiles that do so.
     pub enabled: bool,
     /// A TOML file with filters of the user.
     pub settings_path: Option<PathBuf>,
-    /// Only these programs' output is minimized; empty: every one's.
+    /// Only these programs' output is minimized; empty: all output.
     pub only: Vec<String>,
-    /// These programs' output never is.
+    /// These programs' output is never minimized.
     pub except: Vec<String>,
-    /// Longer output never is.
+    /// Longer output is never minimized.
     pub max_capture_bytes: u64,
 }
 

@@ -2,8 +2,8 @@
 //! defaults.
 //!
 //! Nothing here reads the environment, the home directory or a file: front ends hand the texts
-//! over as [`Sources`], and [`resolve`] turns them into a [`Config`] and a [`ConfigReport`] of where
-//! each value came from. Programs that embed the library and read no configuration start from
+//! over as [`Sources`], and [`resolve`] turns them into a [`Config`] and a [`ConfigReport`] of
+//! where each value came from. Programs that embed the library and read no configuration start from
 //! [`Config::new`].
 
 pub mod env_vars;
@@ -47,7 +47,7 @@ use std::time::Duration;
 
 /// The resolved configuration of an engine.
 ///
-/// Every key lands in a field here, and a test says so.
+/// Every key lands in a field here; a test checks that.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 #[expect(
@@ -65,7 +65,7 @@ pub struct Config {
     pub head_bytes: Option<u64>,
     /// What is recorded of calls.
     pub ledger: LedgerSettings,
-    /// Name of the profile that holds when a call names none.
+    /// Name of the profile for calls that name none.
     pub profile: String,
     /// Directory of the user's own profiles, which may be missing.
     pub profiles_dir: Option<PathBuf>,
@@ -120,7 +120,7 @@ pub struct Config {
     pub urls: UrlDirectories,
 }
 
-/// Where internal URLs lead; `None` is not set up.
+/// Where internal URLs lead; `None` means not set up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UrlDirectories {
@@ -150,7 +150,7 @@ pub struct JobSettings {
     pub poll_wait: Duration,
 }
 
-/// What a host process hands to the engine of its own surroundings.
+/// The surroundings that a host process hands to its engine.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     /// Directory in which calls without a `cwd` run.
@@ -210,7 +210,7 @@ impl Config {
         self.state_dir.join("ledger")
     }
 
-    /// The rules that hold for calls of a profile.
+    /// The rules that apply to calls of a profile.
     pub fn guard(&self, profile: &Profile) -> Guard {
         let names = profile.guard.rules.iter().chain(&self.guard_enable);
         let default = self.guard_default.then_some(guard::DEFAULT_RULES);

@@ -6,7 +6,7 @@ use super::value::Value;
 use crate::guard::RULES;
 use std::fmt::Write as _;
 
-/// What stands above the first key.
+/// The text above the first key.
 const HEAD: &str = "\
 # bashd's configuration: every key, with its default.
 #
@@ -31,7 +31,7 @@ const HEAD: &str = "\
 /// The width of comments.
 const WIDTH: usize = 100;
 
-/// Every key with its meaning and its default, as a file that says what holds anyway.
+/// Every key with its meaning and its default, as a file that changes nothing.
 pub fn reference() -> String {
     let mut page = HEAD.to_owned();
     for rule in RULES {

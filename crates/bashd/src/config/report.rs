@@ -1,4 +1,4 @@
-//! Where each value came from, and what was said that means nothing: the data of `config show`.
+//! Where each value came from, and what was not understood: the data of `config show`.
 
 use super::keys::ConfigKey;
 use super::value::Value;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct ConfigReport {
     /// One entry per key, in the order of the reference.
     pub entries: Vec<ConfigEntry>,
-    /// What was given and means nothing.
+    /// What was given and not understood.
     pub warnings: Vec<Warning>,
 }
 
@@ -21,9 +21,9 @@ pub struct ConfigReport {
 pub struct ConfigEntry {
     /// The key.
     pub key: &'static ConfigKey,
-    /// The value that holds.
+    /// The value in force.
     pub value: Value,
-    /// Who said so.
+    /// Where it came from.
     pub origin: ValueOrigin,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for ValueOrigin {
     }
 }
 
-/// Something given that means nothing to bashd.
+/// Something given that bashd does not understand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {

@@ -1,4 +1,4 @@
-//! From what flags, variables and file say to one [`Config`]: pure, last word wins.
+//! From flags, variables and file to one [`Config`]: pure; the last source wins.
 //!
 //! Nothing here touches the system: callers hand over the texts they found.
 
@@ -25,9 +25,9 @@ pub struct Sources {
     pub home: Option<PathBuf>,
     /// The configuration file, if there is one.
     pub file: Option<ConfigFile>,
-    /// Environment variables that begin with `BASHD_`; others are passed over.
+    /// Environment variables that begin with `BASHD_`; others are ignored.
     pub variables: Vec<(OsString, OsString)>,
-    /// `KEY=VALUE` texts; of two for one key the later wins.
+    /// `KEY=VALUE` texts; if a key is set twice, the later one wins.
     pub flags: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct ConfigFile {
     pub text: String,
 }
 
-/// Resolves the layers into the configuration that holds, and tells where each value came from.
+/// Resolves the layers into the configuration in force, and reports where each value came from.
 pub fn resolve(sources: &Sources) -> Result<(Config, ConfigReport)> {
     let mut values = Values::defaults()?;
     if let Some(ConfigFile { path, text }) = &sources.file {
@@ -77,7 +77,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Every key as it is when nobody says anything.
+    /// Every key with its default.
     fn defaults() -> Result<Self> {
         let mut slots = std::array::from_fn(|_| None);
         for (key, slot) in KEYS.iter().zip(&mut slots) {
@@ -164,7 +164,7 @@ impl Values {
     fn read_variables(&mut self, variables: &[(OsString, OsString)]) -> Result<()> {
         for (name, text) in variables {
             let name = name.to_string_lossy();
-            // By custom an empty variable is one that is not set.
+            // By custom, an empty variable counts as unset.
             if !name.starts_with(env_vars::PREFIX) || text.is_empty() {
                 continue;
             }

@@ -1,9 +1,9 @@
 //! Every setting, a row each: its key, what its value must be, its default, and what it means.
 //!
-//! All else that is said of a key is made of its row: the variable, the reference, `config show`, what a slip
-//! was probably meant to be, and the table of `docs/config.md` (a test compares that one; `BASHD_BLESS=1` writes
-//! it anew). A new setting is a row here and the field of [`Config`](super::Config) that it lands in, without which
-//! a test fails.
+//! Everything else about a key is made from its row: the variable, the reference, `config show`,
+//! what a slip was probably meant to be, and the table of `docs/config.md` (a test compares that
+//! one; `BASHD_BLESS=1` writes it anew). A new setting is a row here and the field of
+//! [`Config`](super::Config) that it lands in, without which a test fails.
 
 use super::keys::{ConfigKey, ValueKind};
 
@@ -11,7 +11,7 @@ use super::keys::{ConfigKey, ValueKind};
 const LEAST_SPOOL: u64 = 4 << 10;
 /// Above this, a size is a slip of the pen rather than a wish.
 const MOST_SPOOL: u64 = 1 << 40;
-/// Above this, what is shown is no window any more.
+/// Above this, a window would no longer be one.
 const MOST_SHOWN: u64 = 1 << 30;
 /// The reader of the ledger takes no line above 16 MiB; JSON may make a text six times longer.
 const MOST_COMMAND: u64 = 1 << 20;
@@ -19,7 +19,7 @@ const MOST_COMMAND: u64 = 1 << 20;
 const MOST_DAYS: u64 = 36_500;
 /// More jobs than this are more processes than a machine of today has.
 const MOST_JOBS: u64 = 100_000;
-/// A year: a job that is meant to run longer is a service.
+/// A year: anything that is meant to run longer is a service.
 const MOST_JOB_SECONDS: u64 = 366 * 86_400;
 
 const SPOOL: ValueKind = size(LEAST_SPOOL, MOST_SPOOL);
@@ -50,7 +50,7 @@ const fn key(
     }
 }
 
-/// Every key, in the order in which all lists show them. Keys of one group stand together.
+/// Every key, in the order in which all lists show them. Keys of one group are together.
 pub const KEYS: &[ConfigKey] = &[
     key(
         "profile",
@@ -103,16 +103,16 @@ pub const KEYS: &[ConfigKey] = &[
         "head_bytes",
         ValueKind::ProfileOrSize { max: MOST_SHOWN },
         "profile",
-        "of an output too long to be shown whole, bytes of its start that are shown, at most half of the \
-         room; or as the `profile` says (8 KiB in `default`, 0 in `pi`). Profiles whose document says what is \
-         shown keep to it",
+        "how many bytes from the start of a long output are shown, at most half of the room; or as the \
+         `profile` says (8 KiB in `default`, 0 in `pi`). It has no effect in profiles whose document says what \
+         is shown",
     ),
     key(
         "sessions.limit",
         number(0, 1000),
         "16",
-        "sessions at a time, the longest unused makes room; 0: none, and every call has a shell of its own \
-         (docs/sessions.md)",
+        "how many sessions there may be at a time; the one unused for longest makes room; 0: none, and \
+         every call has a shell of its own (docs/sessions.md)",
     ),
     key(
         "sessions.idle_seconds",
@@ -162,25 +162,25 @@ pub const KEYS: &[ConfigKey] = &[
         "spool.total_bytes",
         size(0, MOST_SPOOL),
         "10GiB",
-        "bytes that stored output may take in all, the oldest goes first; 0: no limit",
+        "total bytes of stored output; the oldest goes first; 0: no limit",
     ),
     key(
         "spool.max_age_days",
         DAYS,
         "7",
-        "days after which stored output is removed, that of ended jobs included; 0: never",
+        "days after which stored output is removed, also that of ended jobs; 0: never",
     ),
     key(
         "jobs.max",
         JOBS,
         "1024",
-        "jobs that have not ended, in all, 1 to 100000",
+        "how many unfinished jobs there may be in total, 1 to 100000",
     ),
     key(
         "jobs.max_per_owner",
         JOBS,
         "100",
-        "jobs of one owner that have not ended, 1 to 100000",
+        "how many unfinished jobs one owner may have, 1 to 100000",
     ),
     key(
         "jobs.max_seconds",
@@ -199,34 +199,34 @@ pub const KEYS: &[ConfigKey] = &[
         "limits.cpu_seconds",
         LIMIT,
         "0",
-        "processor time of each process of a command, in seconds, then it is killed; 0: no limit",
+        "seconds of processor time after which a process of a command is killed; 0: no limit",
     ),
     key(
         "limits.cpu_percent",
         LIMIT,
         "0",
-        "share of the processors, 100 is one; only by a control group; 0: no limit",
+        "share of the processors that a command may use; 100 is one; needs a control group; 0: no limit",
     ),
     key(
         "limits.memory_bytes",
         size(0, MOST_SPOOL),
         "0",
-        "memory, as in `\"2GiB\"`; 0: no limit",
+        "memory that a command may use, for example `\"2GiB\"`; 0: no limit",
     ),
     key(
         "limits.processes",
         LIMIT,
         "0",
-        "processes at a time; 0: no limit",
+        "how many processes a command may have at a time; 0: no limit",
     ),
     key(
         "limits.cgroup",
         ValueKind::Text,
         "auto",
-        "where control groups (cgroup v2) are made: `auto` below or beside our own, `off`, or a directory. A \
-         group holds the limits for all processes of a command together; without one each process has them \
-         for itself, and the number of processes counts all of the user's, and not root's. `bashd doctor` and the \
-         reply's `limits` say which it is (docs/jobs.md)",
+        "where control groups (cgroup v2) are made: `auto` below or beside our own, `off`, or a directory. With \
+         a group, limits apply to all processes of a command together; without one, to each process by \
+         itself, and the limit on processes counts all of the user's and does not bind root. `bashd doctor` \
+         and the reply's `limits` say which it is (docs/jobs.md)",
     ),
     key(
         "ledger.enabled",
@@ -238,7 +238,7 @@ pub const KEYS: &[ConfigKey] = &[
         "ledger.retention_days",
         DAYS,
         "180",
-        "days after its end that a month of records is kept; 0: for ever",
+        "how many days a month of records is kept after its end; 0: forever",
     ),
     key(
         "ledger.max_command_bytes",
@@ -256,7 +256,7 @@ pub const KEYS: &[ConfigKey] = &[
         "urls.skills_dir",
         ValueKind::Path,
         "",
-        "directory of skills, a directory with a SKILL.md each; empty: `skill://` stands for itself",
+        "directory of skills, a directory with a SKILL.md each; empty: `skill://` addresses stay as they are",
     ),
     key(
         "urls.agents_dir",
@@ -280,7 +280,7 @@ pub const KEYS: &[ConfigKey] = &[
         "async.enabled",
         ValueKind::Switch,
         "false",
-        "whether a call may ask to run in the background; a model is told of `async` only then",
+        "whether a call may ask to run in the background; models see `async` only if it is on",
     ),
     key(
         "async.pollWaitDuration",
@@ -300,7 +300,7 @@ pub const KEYS: &[ConfigKey] = &[
         "console.end_key",
         ValueKind::Text,
         "",
-        "the key that ends a command at whose terminal you type in the console: a name such as `F12` or \
+        "in the console, the key that ends the command at whose terminal you type: a name such as `F12` or \
          `C-]`, `Escape` for a single Esc, `Escape Escape` for two within half a second; empty: what the \
          profile says (`pi`: a single Esc)",
     ),
@@ -308,8 +308,8 @@ pub const KEYS: &[ConfigKey] = &[
         "bash.virtualTerminal",
         ValueKind::Choice(&["off", "on"]),
         "on",
-        "whether a command that asks for a terminal gets one: `on` or `off`; `PI_NO_PTY=1` switches it off, \
-         too",
+        "whether a command that asks for a terminal gets one: `on` or `off`; `PI_NO_PTY=1` also \
+         switches it off",
     ),
     key(
         "bash.autoBackground.enabled",
@@ -321,13 +321,13 @@ pub const KEYS: &[ConfigKey] = &[
         "bash.autoBackground.thresholdMs",
         number(0, 86_400_000),
         "60000",
-        "milliseconds after which a long-running call does, at the latest a second before its timeout",
+        "milliseconds after which a call becomes a job, at the latest a second before its timeout",
     ),
     key(
         "bashInterceptor.enabled",
         ValueKind::ProfileOrSwitch,
         "profile",
-        "whether commands are turned back for which the caller has a better tool: `true`, `false`, or as the \
+        "whether to turn back commands for which the caller has a better tool: `true`, `false`, or as the \
          `profile` says (`pi` does, for callers that name their tools)",
     ),
     key(

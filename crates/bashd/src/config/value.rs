@@ -148,7 +148,7 @@ fn whole_number(found: &DeValue<'_>) -> Option<u64> {
     u64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
-/// Names what stands in a file where something else was expected.
+/// Names what a file has where something else was expected.
 fn describe(found: &DeValue<'_>) -> String {
     match found {
         DeValue::String(text) => format!("the string {text:?}"),
@@ -194,7 +194,7 @@ impl fmt::Display for ValueKind {
 }
 
 impl fmt::Display for Value {
-    /// The value as it would stand in a file.
+    /// The value as a file would have it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Switch(truth) => write!(formatter, "{truth}"),

@@ -1,4 +1,5 @@
-//! The engine and jobs: the job tool's answers, what is told of ends, and whose sessions end.
+//! The engine and jobs: the job tool's answers, notices about ends, and the end of an owner's
+//! sessions.
 
 use super::{Engine, EngineCore, default_owner, owner_of};
 use crate::call::Call;
@@ -7,7 +8,6 @@ use crate::jobs::tool::result::JobResults;
 use crate::jobs::{Job, Jobs, Whose, claim, tool};
 use crate::plan::{self, Backgrounding, Otherwise};
 use crate::profile::Profile;
-use crate::profile::library::Library;
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
 use crate::request::{Refusal, RefusalKind, Request};
@@ -23,7 +23,8 @@ impl Engine {
         let profile = match self.0.profile(call.profile()) {
             Ok(profile) => profile,
             Err(missing) => {
-                return reply::reply(&Library::fallback(), &missing.into(), begun.elapsed());
+                let profile = self.0.fallback(call.profile());
+                return reply::reply(&profile, &missing.into(), begun.elapsed());
             }
         };
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
@@ -45,14 +46,14 @@ impl Engine {
     /// What a model of that profile is told, unasked, about its jobs that have ended.
     pub async fn job_notice(&self, profile: &str, ended: &[Job]) -> String {
         let found = self.0.profile(profile);
-        let profile = found.unwrap_or_else(|_| Library::fallback());
+        let profile = found.unwrap_or_else(|_| self.0.fallback(profile));
         tool::notice::text(self.results(&profile, &self.jobs()), ended).await
     }
 
     /// What the call of a job that has ended would have answered under that profile, had it waited.
     pub async fn job_reply(&self, profile: &str, job: &Job) -> Reply {
         let found = self.0.profile(profile);
-        let profile = found.unwrap_or_else(|_| Library::fallback());
+        let profile = found.unwrap_or_else(|_| self.0.fallback(profile));
         self.results(&profile, &self.jobs()).reply(job).await
     }
 
@@ -64,13 +65,13 @@ impl Engine {
         }
     }
 
-    /// The jobs of this engine's state directory, whoever started them.
+    /// The jobs of this engine's state directory, whichever process started them.
     pub fn jobs(&self) -> Jobs {
         Jobs::new(&self.0.config)
     }
 
-    /// Where the shell is of the session in which this request would run, if there is one and no call
-    /// uses it.
+    /// Where the shell is of the session in which this request would run, if there is one and no
+    /// call uses it.
     pub fn session_directory(&self, request: &Request) -> Option<PathBuf> {
         let name = request.session.as_deref().unwrap_or_default();
         let owner = owner_of(request);
@@ -78,8 +79,9 @@ impl Engine {
         self.0.sessions.directory_of(owner, name)
     }
 
-    /// Goes on with the session of this request whose shell another process had: the next shell begins
-    /// in this directory, if it exists, and the reply's `session_reset` says that it is another one.
+    /// Goes on with the session of this request whose shell another process had: the next shell
+    /// begins in this directory, if it exists, and the reply's `session_reset` says that it is
+    /// another one.
     pub fn continue_session(&self, request: &Request, directory: impl Into<PathBuf>) {
         let name = request.session.as_deref().unwrap_or_default();
         let owner = owner_of(request);
@@ -87,8 +89,8 @@ impl Engine {
         self.0.sessions.continue_in(owner, name, directory.into());
     }
 
-    /// A text as it may be written down: without the values of variables whose names are secret, and
-    /// without what it assigns to such names itself.
+    /// A text as it may be written down: without the values of variables whose names are secret,
+    /// and without what it assigns to such names itself.
     pub fn without_secrets(&self, text: &str) -> String {
         self.0.ledger.without_secrets(text)
     }

@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a job waits for a call of its session before it begins without what the session has, and
-/// how often it looks.
+/// How long a job waits for a call of its session before it begins without what the session has,
+/// and how often it looks.
 const WAITING: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 

@@ -1,4 +1,5 @@
-//! One call's conversation with its keeper: from `started` to `exited`, or until it goes to the background.
+//! One call's conversation with its keeper: from `started` to `exited`, or until it goes to the
+//! background.
 
 use super::background::BackgroundTimer;
 use super::connection::KeeperConnection;

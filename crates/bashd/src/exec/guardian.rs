@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 const DONE: &[u8] = b".";
 
 /// Undoes every mode that a full-screen program may have set: mouse, paste, keyboard, cursor,
-/// alternate screen, colours.
+/// alternate screen, colors.
 pub const LEAVE_SCREEN: &str =
     "\x1b[<u\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[0m";
 

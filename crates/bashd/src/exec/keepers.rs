@@ -36,7 +36,8 @@ impl Keepers {
             storage,
         };
         if let KeeperSource::Forked(ForkedKeeper { link, pid }) = source {
-            protocol::send(&link, &hello, &[]).map_err(failed)?;
+            // If it is gone already, the call says so: in its reply, where its caller looks.
+            let _ = protocol::send(&link, &hello, &[]);
             return Ok(Self {
                 source: None,
                 forked: Some(pid),

@@ -116,8 +116,8 @@ fn make_directories(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Runs a plan under a keeper of its own, to its end or until it goes on as a job. When the future is
-/// dropped, the keeper sees the socket close and ends the tree.
+/// Runs a plan under a keeper of its own, to its end or until it goes on as a job. When the future
+/// is dropped, the keeper sees the socket close and ends the tree.
 pub(crate) async fn run_alone(
     plan: &Plan,
     keepers: &Keepers,

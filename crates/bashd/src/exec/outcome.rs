@@ -39,7 +39,7 @@ pub struct Run {
     pub limits: Option<LimitsInForce>,
     /// Where the session's shell was when the call began.
     pub(crate) began_in: Option<PathBuf>,
-    /// Whoever may still write to the spools.
+    /// The processes that may still write to the spools.
     pub(crate) writers: Writers,
     /// Closed last: the keeper holds the spool until then, so freeing a large one is its work and
     /// not the engine thread's.

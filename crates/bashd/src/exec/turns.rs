@@ -1,6 +1,6 @@
 //! Whose turn it is: in profiles whose calls wait for each other, a session has one call at a time,
-//! whatever carries it. The session's shell is only one such vessel: a call in a terminal of ours, of
-//! the client's, or in a shell of its own belongs to the same session.
+//! whatever carries it. The session's shell is only one such vessel: a call in a terminal of ours,
+//! of the client's, or in a shell of its own belongs to the same session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

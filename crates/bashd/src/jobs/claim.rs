@@ -4,8 +4,9 @@
 //! job's directory, under one lock for the whole state directory, before the keeper makes the job.
 //! Looking at every directory for each new job would mean a million looks for a thousand jobs, so
 //! the names are also in one file (`names`): a line per claim, which counts if its directory still
-//! exists. The directories are the source of truth; a missing file is rebuilt from them. A claim counts
-//! as a job that lives from the moment at which it is made, so that no two calls get the last place.
+//! exists. The directories are the source of truth; a missing file is rebuilt from them. A claim
+//! counts as a job that lives from the moment at which it is made, so that no two calls get the
+//! last place.
 
 use super::directory::{self, CallTerms, Claim};
 use super::{clients, state};

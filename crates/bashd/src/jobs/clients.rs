@@ -1,5 +1,5 @@
-//! Which clients are there: a job whose owner's client is gone is *earlier* to the clients that
-//! come after it.
+//! Which clients are connected: a job whose owner's client is gone is *earlier* to the clients
+//! that come after it.
 //!
 //! A server process has a directory below the state directory's `clients`, with a lock that it
 //! holds for as long as it lives, and a file for each of its clients, which holds the directory in
@@ -97,7 +97,7 @@ impl Clients {
 }
 
 impl ClientEntry {
-    /// Whose the client's sessions and jobs are: front end and client.
+    /// The owner of the client's sessions and jobs: front end and client.
     pub fn owner(&self) -> &str {
         &self.owner
     }
@@ -201,7 +201,7 @@ fn file_name(owner: &str) -> String {
     name
 }
 
-/// A number that differs for texts that differ, but for one chance in many (FNV-1a).
+/// A number that almost always differs for different texts (FNV-1a).
 fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -49,7 +49,7 @@ impl Jobs {
         told.map(|untold| untold.job).collect()
     }
 
-    /// The owner's ended jobs that nobody has been told about, but for the one that this reply is about,
+    /// The owner's ended jobs that nobody has been told about, except the one of this reply,
     /// for callers that may fail to pass them on; `None` if there are none.
     pub fn ended(&self, owner: &str, but_for: Option<&str>) -> Option<Delivery> {
         let mut untold = self.untold(owner);
@@ -195,7 +195,7 @@ impl Completions {
     }
 
     /// Waits for ended jobs that nobody was told about and that are not among these. They stay
-    /// untold: this is for who only says that there is something to be told.
+    /// untold: this is for callers that only say that there is something to tell.
     pub async fn next_untold(&mut self, known: &HashSet<String>) -> Vec<Job> {
         loop {
             let mut ended = self.jobs.untold_jobs(&self.owner);

@@ -1,5 +1,5 @@
-//! Which jobs an owner sees: its own, and *earlier* ones, whose client is gone. Who first waits for,
-//! reads or ends an earlier job takes it over: from then on it is its own.
+//! Which jobs an owner sees: its own, and *earlier* ones, whose client is gone. The first owner to
+//! wait for, read or end an earlier job takes it over: from then on it is that owner's.
 
 use super::clients;
 use super::directory::JobKind;
@@ -16,12 +16,12 @@ pub(super) struct JobsInSight<'a> {
     whose: Whose<'a>,
     /// Where the owner's client works; `None` if the owner is not a client, or is gone.
     home: Option<PathBuf>,
-    /// Which other owners' clients are there, as far as that was looked up.
+    /// Which other owners' clients are connected, as far as that was looked up.
     there: RefCell<HashMap<String, bool>>,
 }
 
 impl Jobs {
-    /// What of all jobs is seen.
+    /// Which of all jobs the owner sees.
     pub(super) fn sight<'a>(&'a self, whose: Whose<'a>) -> JobsInSight<'a> {
         let home = match whose {
             Whose::Owner(owner) => clients::home(&self.runs, owner),

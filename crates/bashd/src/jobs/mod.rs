@@ -68,7 +68,7 @@ pub enum Whose<'a> {
     /// Those of one owner, and those that it may take over because their client is gone; other
     /// owners' jobs do not exist.
     Owner(&'a str),
-    /// Everybody's; a short name that several have is none of them.
+    /// Everybody's; a short name that several have selects none.
     Everybody,
 }
 
@@ -210,7 +210,7 @@ impl Jobs {
 
     /// Forgets a job that has ended: its output, its status, everything.
     ///
-    /// Its keeper may be about to leave, a moment after it has told the end: that is waited for.
+    /// Its keeper may exit a moment after it has reported the end: this waits for that.
     pub async fn remove(&self, job: &Job) -> Result<()> {
         if !job.state.is_alive() {
             let _ = tokio::time::timeout(LEAVING_BOUND, self.until_gone(job)).await;
@@ -223,7 +223,7 @@ impl Jobs {
         fs::remove_dir_all(&job.directory).map_err(failed)
     }
 
-    /// The same job in its current state.
+    /// This job in its current state.
     pub fn again(&self, job: &Job) -> Result<Job> {
         Job::read(&job.directory).ok_or_else(|| {
             let text = format!("job {} is gone: its directory was removed", job.id);

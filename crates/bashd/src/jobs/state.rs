@@ -72,7 +72,7 @@ pub struct Job {
     pub name: Option<String>,
     /// Whose it is: front end and client.
     pub owner: String,
-    /// Whether its owner's client is gone, so that who asks may take it over.
+    /// Whether its owner's client is gone, so that another may take it over.
     pub earlier: bool,
     /// Which stage of its life it is in.
     pub state: JobState,
@@ -154,7 +154,7 @@ impl Job {
         let is_alive = directory::is_alive(path);
         let may_have_lived = |status: &JobStatus| !status.left_behind.is_empty();
         if !is_alive && status.as_ref().is_none_or(may_have_lived) {
-            // A keeper that was killed: whoever looks next does what it can't. If that fails, the
+            // A keeper that was killed: the next look does what it can't. If that fails, the
             // job is lost all the same.
             let _ = abandoned::settle(path);
             // The keeper writes before it exits: what was missing at the first look may be there
@@ -258,7 +258,7 @@ impl Job {
         }
     }
 
-    /// How it stands, in one word: `running`, `completed` (with status 0), `failed`, `cancelled`.
+    /// Its state in one word: `running`, `completed` (with status 0), `failed`, `cancelled`.
     pub fn outcome(&self) -> &'static str {
         if self.state.is_alive() && !self.has_ended() {
             return "running";
@@ -327,4 +327,39 @@ pub(crate) fn directories(runs: &Path) -> impl Iterator<Item = PathBuf> + use<> 
     names.sort_unstable();
     let runs = runs.to_owned();
     names.into_iter().map(move |name| runs.join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Every state; a new one does not compile until it is here.
+    fn states() -> impl Iterator<Item = JobState> {
+        std::iter::successors(Some(JobState::Running), |state| {
+            Some(match state {
+                JobState::Running => JobState::WaitingForInput,
+                JobState::WaitingForInput => JobState::Survivors,
+                JobState::Survivors => JobState::Exited,
+                JobState::Exited => JobState::Killed,
+                JobState::Killed => JobState::Lost,
+                JobState::Lost => return None,
+            })
+        })
+    }
+
+    #[test]
+    fn the_page_about_jobs_lists_every_state() {
+        let page = include_str!("../../../../docs/jobs.md");
+        let (_, table) = page.split_once("| state | meaning |").unwrap();
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with("| `"));
+        let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+        assert_eq!(listed, states().map(JobState::name).collect());
+        for state in states() {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+        }
+    }
 }

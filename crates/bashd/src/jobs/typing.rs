@@ -40,10 +40,8 @@ impl Typing {
     ) -> std::result::Result<Self, String> {
         for name in names {
             let key = KeyPress::named(name).ok_or_else(|| {
-                format!(
-                    "there is no key `{name}`; the keys are Enter, Tab, Escape, Space, Backspace, Up, Down, Left, \
-                     Right, Home, End, PageUp, PageDown, Insert, Delete, F1 to F12, C-c, M-x, S-Tab"
-                )
+                let names = keys::names();
+                format!("there is no key `{name}`; the keys are {names}, C-c, M-x, S-Tab")
             })?;
             self.keys.push(key);
         }

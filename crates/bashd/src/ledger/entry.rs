@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Bytes after the longest recorded command in which the end of a secret may lie.
+/// Bytes after the longest recorded command that may hold the end of a secret.
 const SECRET_AT_THE_CUT: usize = 64 << 10;
 
 /// What is known of a call so far.
@@ -102,7 +102,7 @@ impl<'a> LedgerEntry<'a> {
     fn record(&mut self, outcome: RecordedOutcome) -> Record {
         let mut record = Record::new(self.id.as_str(), self.time, outcome);
         record.profile = std::mem::take(&mut self.profile);
-        // More than is written, so that a secret at the cut is recognised whole.
+        // More than is written, so that a secret at the cut is recognized whole.
         let most = self.ledger.settings.max_command_bytes + SECRET_AT_THE_CUT;
         let command = super::record::cut(&self.command, most);
         record.command_truncated = command.len() < self.command.len();

@@ -39,7 +39,7 @@ use std::time::Duration;
 pub struct LedgerSettings {
     /// Whether anything is recorded at all.
     pub enabled: bool,
-    /// How long after its end a month is kept; `None` for ever.
+    /// How long after its end a month is kept; `None` means forever.
     pub retention: Option<Duration>,
     /// The longest command text of a record, in bytes.
     pub max_command_bytes: usize,
@@ -52,7 +52,7 @@ pub struct Ledger {
     directory: PathBuf,
     /// What is never written.
     secrets: Secrets,
-    /// The directory in which it is noted how the clock went.
+    /// The directory that has the notes about the clock.
     clock: Option<PathBuf>,
     failure_said: AtomicBool,
 }
@@ -80,7 +80,7 @@ impl Ledger {
         self.secrets.hide(text).into_owned()
     }
 
-    /// Takes no clock's word that jumped: how it went is noted in the directory of runs.
+    /// Ignores jumps of the clock, which are noted in the directory of runs.
     pub(crate) fn watching_the_clock(mut self, runs: PathBuf) -> Self {
         self.clock = Some(runs);
         self

@@ -178,3 +178,46 @@ fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D:
     let text = Cow::<'de, str>::deserialize(deserializer)?;
     text.parse().map_err(serde::de::Error::custom)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Every outcome that is written; a new one does not compile until it is here.
+    fn outcomes() -> impl Iterator<Item = RecordedOutcome> {
+        std::iter::successors(Some(RecordedOutcome::Exited), |outcome| {
+            Some(match outcome {
+                RecordedOutcome::Exited => RecordedOutcome::Signalled,
+                RecordedOutcome::Signalled => RecordedOutcome::Background,
+                RecordedOutcome::Background => RecordedOutcome::TimedOut,
+                RecordedOutcome::TimedOut => RecordedOutcome::Cancelled,
+                RecordedOutcome::Cancelled => RecordedOutcome::Denied,
+                RecordedOutcome::Denied => RecordedOutcome::Refused,
+                RecordedOutcome::Refused => RecordedOutcome::Failed,
+                RecordedOutcome::Failed | RecordedOutcome::Unknown => return None,
+            })
+        })
+    }
+
+    #[test]
+    fn the_page_about_the_ledger_lists_every_outcome() {
+        let page = include_str!("../../../../docs/ledger.md");
+        let (_, table) = page.split_once("| outcome | meaning |").unwrap();
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with("| `"));
+        let listed: BTreeSet<String> = rows
+            .map(|row| row.split('`').nth(1).unwrap().into())
+            .collect();
+        let name = |outcome| {
+            serde_json::to_value(outcome)
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(listed, outcomes().map(name).collect());
+    }
+}

@@ -1,9 +1,9 @@
 //! A stream's bytes as text: decoded, and otherwise as they are.
 //!
 //! Decoding never shortens, so one raw byte more than a limit decides whether a text fits. That one
-//! byte is also enough to keep characters whole at the edge of what was read: an incomplete one there
-//! has at most three bytes, counts as three when it is decoded, and so is always the one that no
-//! longer fits.
+//! byte is also enough to keep characters whole at the edge of what was read: an incomplete one
+//! there has at most three bytes, counts as three when it is decoded, and so is always the one that
+//! no longer fits.
 
 use super::walk::{self, WalkSegment};
 use super::window::{ShownPart, TextEnds};

@@ -18,7 +18,7 @@ enum JoinedPart<'a> {
 }
 
 impl<'a> Joined<'a> {
-    /// Chains `sources`; `separator` stands between each two that are not empty.
+    /// Chains `sources`, with `separator` between each two that are not empty.
     pub fn new(sources: impl IntoIterator<Item = &'a dyn Source>, separator: &'a str) -> Self {
         let mut parts = Vec::new();
         for source in sources.into_iter().filter(|source| !source.is_empty()) {

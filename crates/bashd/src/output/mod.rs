@@ -10,6 +10,7 @@ pub mod line_limits;
 mod plain_line;
 pub(crate) mod rendered;
 pub(crate) mod terminal;
+pub mod terminal_lines;
 pub(crate) mod view;
 mod walk;
 pub mod window;

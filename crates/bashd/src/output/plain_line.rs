@@ -155,7 +155,7 @@ impl Cleaner {
             (Self::Escape | Self::Designation, '0'..='~') => (Self::Text, false),
             (Self::Control, ' '..='?') => (Self::Control, false),
             (Self::Control, '@'..='~') => (Self::Text, false),
-            // Anything else ends a sequence that is not one, and stands for itself.
+            // Anything else ends an invalid sequence, and is itself visible.
             (_, '\u{9b}') => (Self::Control, false),
             (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => (Self::String, false),
             (_, '\t') => (Self::Text, true),

@@ -5,6 +5,7 @@
 //! the alternate screen) wrote frames; only what a person would have seen in the end becomes text.
 //! Long output is not held in full: like the spool, this keeps the beginning and the end.
 
+use super::terminal_lines::{AfterReturn, LineSink, TerminalLines};
 use super::{Source, StreamPiece};
 use crate::profile::rules::CarriageReturn;
 use crate::screen::{Screen, Sight, Size};
@@ -17,9 +18,6 @@ const CHUNK: u64 = 256 * 1024;
 
 /// Bytes of text that are held from the beginning, and from the end.
 const HELD: usize = 1024 * 1024;
-
-/// Characters of a line that can still be overwritten; those before them stay.
-const LONGEST_LINE: usize = 64 * 1024;
 
 /// A terminal's output as text.
 pub(crate) struct TerminalText {
@@ -54,17 +52,18 @@ impl TerminalText {
             }
             return Ok(text);
         }
-        let mut parser = vte::Parser::new();
+        let after_return = match carriage_return {
+            CarriageReturn::Rewrites => AfterReturn::Overwrites,
+            CarriageReturn::EndsLine => AfterReturn::EndsLine,
+        };
         let mut decoder = super::text::Decoder::default();
-        let mut lines = TerminalLines::new(text, carriage_return);
+        let mut lines = TerminalLines::new(text, after_return);
         for_each(source, |piece| match piece {
-            // The parser loses characters after one that is split, so it gets whole ones.
-            StreamPiece::Kept(bytes) => parser.advance(&mut lines, decoder.push(&bytes).as_bytes()),
-            StreamPiece::Dropped(count) => lines.text.skip(count),
+            StreamPiece::Kept(bytes) => lines.push(&decoder.push(&bytes)),
+            StreamPiece::Dropped(count) => lines.sink_mut().skip(count),
         })?;
-        parser.advance(&mut lines, decoder.finish().as_bytes());
-        lines.flush();
-        Ok(lines.text)
+        lines.push(&decoder.finish());
+        Ok(lines.finish())
     }
 
     /// Just these words.
@@ -167,93 +166,19 @@ fn for_each(source: &dyn Source, mut take: impl FnMut(StreamPiece)) -> io::Resul
     Ok(())
 }
 
-/// Lines as they are written and overwritten.
-struct TerminalLines {
-    text: TerminalText,
-    carriage_return: CarriageReturn,
-    line: Vec<char>,
-    at: usize,
-    /// Whether a carriage return waits for what follows it.
-    returned: bool,
-}
-
-impl TerminalLines {
-    fn new(text: TerminalText, carriage_return: CarriageReturn) -> Self {
-        Self {
-            text,
-            carriage_return,
-            line: Vec::new(),
-            at: 0,
-            returned: false,
-        }
+impl LineSink for TerminalText {
+    fn part(&mut self, characters: &[char]) {
+        let text: String = characters.iter().collect();
+        self.push(text.as_bytes());
     }
 
-    fn put(&mut self, character: char) {
-        self.take_return();
-        match self.line.get_mut(self.at) {
-            Some(place) => *place = character,
-            None => self.line.push(character),
-        }
-        self.at += 1;
-        if self.line.len() >= LONGEST_LINE {
-            self.flush();
-        }
+    fn line(&mut self, characters: &[char]) {
+        self.part(characters);
+        self.push(b"\n");
     }
 
-    /// Handles a carriage return that was not followed by a newline.
-    fn take_return(&mut self) {
-        if std::mem::take(&mut self.returned) {
-            match self.carriage_return {
-                CarriageReturn::Rewrites => self.at = 0,
-                CarriageReturn::EndsLine => self.end_line(),
-            }
-        }
-    }
-
-    fn end_line(&mut self) {
-        self.line.push('\n');
-        self.flush();
-    }
-
-    fn flush(&mut self) {
-        let text: String = self.line.drain(..).collect();
-        self.text.push(text.as_bytes());
-        self.at = 0;
-    }
-}
-
-impl vte::Perform for TerminalLines {
-    fn print(&mut self, character: char) {
-        if !character.is_control() {
-            self.put(character);
-        }
-    }
-
-    fn execute(&mut self, byte: u8) {
-        match byte {
-            b'\n' => {
-                self.returned = false;
-                self.end_line();
-            }
-            b'\r' => {
-                self.take_return();
-                self.returned = true;
-            }
-            b'\t' => self.put('\t'),
-            0x08 => self.at = self.at.saturating_sub(1),
-            _ => {}
-        }
-    }
-
-    fn csi_dispatch(&mut self, parameters: &vte::Params, _: &[u8], _: bool, action: char) {
-        if action == 'K' && self.carriage_return == CarriageReturn::Rewrites {
-            self.take_return();
-            let what = parameters.iter().next().and_then(|part| part.first());
-            let kept = if what == Some(&2) { 0 } else { self.at };
-            self.line.truncate(kept);
-            self.at = self.at.min(kept);
-        }
-    }
+    // What was handed over may not be held any more; a line of that length stays.
+    fn anew(&mut self) {}
 }
 
 #[cfg(test)]

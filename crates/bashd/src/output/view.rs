@@ -1,9 +1,9 @@
-//! The stack of readers between stored output and whoever is shown something of it.
+//! The stack of readers between stored output and everyone who is shown some of it.
 //!
 //! From the bottom: the stored bytes; what a terminal's bytes say as text, where the run had a
-//! terminal; the lines that the call wants. Replies, the minimizer, excerpts, progress and the output
-//! of jobs are read through [`View`] and not from a spool, so that what must not be shown has one place
-//! to be taken out.
+//! terminal; the lines that the call wants. Replies, the minimizer, excerpts, progress and the
+//! output of jobs are read through [`View`] and not from a spool, so that what must not be shown
+//! has one place to be taken out.
 
 use super::line_limits::{Hidden, Limited, LineLimits};
 use super::terminal::TerminalText;

@@ -28,7 +28,7 @@ pub(super) enum WalkSegment {
 }
 
 impl WalkSegment {
-    /// The line that stands in for lost bytes.
+    /// The line that replaces lost bytes.
     pub(super) fn lost_line(bytes: u64) -> String {
         let lost =
             bashd_keeper::counted::counted(bytes, "byte of output was", "bytes of output were");

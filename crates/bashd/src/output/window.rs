@@ -1,8 +1,8 @@
 //! The one truncation algorithm: which part of a stream a reply shows.
 //!
-//! Limits count bytes of text, because that is what a reply costs. A text that fits is shown whole; of
-//! a longer one only its ends are read, so memory is bounded whatever the stream's length is. What
-//! text a stream is, its reader says (`decoded`, `rendered`); where to cut it is decided here alone.
+//! Limits count bytes of text, because that is what a reply costs. A text that fits is shown whole;
+//! of a longer one only its ends are read, so memory is bounded whatever the stream's length is. A
+//! stream's reader (`decoded`, `rendered`) makes it text; only this file decides where to cut it.
 
 use super::decoded::DecodedText;
 use super::plain_line::Cap;
@@ -80,7 +80,7 @@ impl Window {
         "artifact",
     ];
 
-    /// What is said of a text that is too long.
+    /// What is shown of a text that is too long.
     fn words(&self, shown: &Windowed, kept: Option<KeptArtifact>) -> String {
         let [head, tail] = &shown.ends;
         template::fill(
@@ -110,8 +110,8 @@ impl Window {
 
 /// A stream as text that can be read from either end.
 ///
-/// There are two: the bytes decoded as they are (`decoded`), and lines as a terminal would show them
-/// (`rendered`). Sizes are those of the text.
+/// There are two: the bytes decoded as they are (`decoded`), and lines as a terminal would show
+/// them (`rendered`). Sizes are those of the text.
 pub(super) trait TextEnds {
     /// Everything, if that is at most `limit` bytes.
     fn whole(&mut self, limit: usize) -> io::Result<Option<ShownPart>>;
@@ -122,7 +122,7 @@ pub(super) trait TextEnds {
     /// The longest end of at most `limit` bytes.
     fn last(&mut self, limit: usize) -> io::Result<ShownPart>;
 
-    /// How long a text is that is more than `limit` bytes, as far as that is known.
+    /// The length of a text that is longer than `limit` bytes, as far as it is known.
     fn size(&self, limit: usize) -> u64;
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct Windowed {
 pub(crate) enum TextReader {
     /// Its bytes, decoded.
     Decoded,
-    /// Its lines as a terminal would show them, cut at so many bytes.
+    /// Its lines as a terminal would show them, cut at this many bytes.
     Rendered(Cap),
 }
 

@@ -18,8 +18,8 @@ pub(super) struct Wanted {
     pub(super) by_shell: bool,
 }
 
-/// What the request, the command or the surroundings say, in this order: relative to the engine's own
-/// directory, or, where nothing is said, the one of a session that is taken over.
+/// What the request, the command or the surroundings say, in this order: relative to the engine's
+/// own directory, or, where nothing is said, the one of a session that is taken over.
 pub(super) fn wanted(
     profile: &Profile,
     request: &Request,

@@ -1,4 +1,4 @@
-//! A plan but for what the user's rc file left, which may have to be found out first.
+//! A plan, except for what the user's rc file left, which may have to be found out first.
 
 use super::{Plan, Shell, Variables, Vessel};
 use crate::rc::RcScript;
@@ -19,8 +19,8 @@ pub(crate) struct Draft {
 pub(super) enum StartedShellUse {
     /// It must be a new one.
     Never,
-    /// One that has sourced the plan's rc script will do; without such a script a new one is as good, since
-    /// it becomes the one program that it is to run.
+    /// One that has sourced the plan's rc script will do; without such a script a new one is as
+    /// good, since it becomes the one program that it is to run.
     WithRcScript,
     /// It will.
     Always,

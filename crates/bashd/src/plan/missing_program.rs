@@ -65,7 +65,7 @@ fn last_command(script: &Script) -> Option<&SimpleCommand> {
     commands.find(|command| !is_in_words(command))
 }
 
-/// The command as it is written from which this one comes.
+/// The written command from which this one comes.
 fn written<'a>(script: &'a Script, command: &'a SimpleCommand) -> &'a SimpleCommand {
     match command.origin {
         CommandOrigin::Written => command,
@@ -117,7 +117,7 @@ fn presence(script: &Script, name: &str, search: &OsStr, cwd: &Path) -> Option<P
 fn presence_at(path: &Path) -> Presence {
     match path.metadata() {
         Err(_) => Presence::Nothing,
-        // It is no program that lacks a right: bash has other words for it.
+        // Not a program without a permission: bash has another message for it.
         Ok(metadata) if metadata.is_dir() => Presence::Executable,
         Ok(_) if rustix::fs::access(path, Access::EXEC_OK).is_ok() => Presence::Executable,
         Ok(_) => Presence::NotExecutable,

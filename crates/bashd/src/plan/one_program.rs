@@ -1,8 +1,9 @@
 //! A script that calls a single program, and a shell that may become it.
 //!
-//! `bash -c /bin/true` does not start the program, it becomes it. A shell that has sourced an rc script evaluates its script,
-//! and would fork first, which takes a third of a millisecond and shows in `SHLVL`, and when a signal ends the program. So
-//! it is told to `exec` where nothing that the rc script set up could have a say in what the name means.
+//! `bash -c /bin/true` does not start the program, it becomes it. A shell that has sourced an rc
+//! script evaluates its script, and would fork first, which takes a third of a millisecond and
+//! shows in `SHLVL`, and when a signal ends the program. So it is told to `exec` where nothing that
+//! the rc script set up could have a say in what the name means.
 
 use super::resolve::Setting;
 use super::{OneProgram, Plan};

@@ -145,7 +145,7 @@ pub(crate) fn draft(
     Ok(Draft::new(plan, wants_rc_script, started_shell))
 }
 
-/// The whole environment, but for what only the shell's choice tells.
+/// The whole environment, except for what depends on the choice of the shell.
 fn variables(wish: PlanInput<'_>, terminal: Option<Size>, wanted: &directory::Wanted) -> Variables {
     let PlanInput {
         request, setting, ..

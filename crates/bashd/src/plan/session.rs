@@ -101,12 +101,16 @@ impl SessionPlan {
     }
 }
 
-/// What the names of sessions begin with that clients share.
-const SHARED: &str = "shared:";
+/// The prefix of names of sessions that clients share.
+pub const SHARED_PREFIX: &str = "shared:";
 
-/// Whose the session of this name is: its client's alone, or everybody's (`""`) if the name says so.
+/// The owner of a session: its client, or everybody (`""`) if the name says so.
 pub(crate) fn owner_of_session<'a>(name: &str, owner: &'a str) -> &'a str {
-    if name.starts_with(SHARED) { "" } else { owner }
+    if name.starts_with(SHARED_PREFIX) {
+        ""
+    } else {
+        owner
+    }
 }
 
 /// What identifies a session. The call's own variables are not part of it.
@@ -141,8 +145,8 @@ impl SessionKey {
 }
 
 impl Hash for SessionKey {
-    /// By owner and name: sessions that differ only in something else are rare, and an environment is
-    /// long.
+    /// By owner and name: sessions that differ only in something else are rare, and an environment
+    /// is long.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.owner.hash(state);
         self.name.hash(state);
@@ -266,8 +270,8 @@ fn plan_session(
     }))
 }
 
-/// What a session's shell says of itself, for a job that begins as the session is: a script that sets
-/// it up again.
+/// What a session's shell says of itself, for a job that begins as the session is: a script that
+/// sets it up again.
 pub(crate) fn telling_state(into: &Path) -> String {
     let mut text = br"{ \builtin declare -p; \builtin declare -f; \builtin alias -p; \builtin shopt -p; \builtin set +o; } 2>/dev/null >| ".to_vec();
     quote(&mut text, into.as_os_str().as_bytes());

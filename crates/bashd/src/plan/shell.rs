@@ -27,7 +27,7 @@ pub struct Shell {
 }
 
 /// How long a program is assumed to be the first of its name in `PATH`. A shell that lives on
-/// assumes it for ever; many calls in a row need not each search the same directories.
+/// assumes it forever; many calls in a row need not each search the same directories.
 const BELIEVED: Duration = Duration::from_secs(1);
 
 /// Most programs that are remembered.

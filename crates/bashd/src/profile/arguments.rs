@@ -1,5 +1,5 @@
-//! The arguments of a tool held against its schema: what is wrong is said with the parameter's name and
-//! what it may be, since a model has to mend it.
+//! Checks the arguments of a tool against its schema: an error names the parameter and what it may
+//! be, because a model has to correct it.
 
 use serde_json::{Map, Value};
 

@@ -136,7 +136,7 @@ impl Ranges {
 }
 
 impl Ranges {
-    /// The same lines as numbers of the raw output.
+    /// These lines as line numbers of the raw output.
     fn in_raw(self, (head, tail): ((u64, u64), (u64, u64))) -> Self {
         match self {
             Self::Head(..) => Self::Head(head.0, head.1),
@@ -373,7 +373,7 @@ impl<'a> OutputCut<'a> {
     }
 }
 
-/// The limit that holds, and the one that was asked for if that is another.
+/// The limit in force, and the requested one if it is different.
 pub(super) fn timeouts(finished: &Finished) -> Map<String, Value> {
     let mut details = Map::new();
     details.insert(
@@ -437,7 +437,7 @@ fn summary(finished: &Finished, cut: &OutputCut<'_>) -> Value {
     summary.into()
 }
 
-/// A whole number of seconds as such, another one as a fraction.
+/// Seconds as a whole number if they are one, otherwise as a fraction.
 fn seconds(number: f64) -> Value {
     /// Up to here every whole number has a form of its own.
     const EXACT: f64 = 9_007_199_254_740_992.0;

@@ -1,4 +1,4 @@
-//! The lines of a digest within a window: below which headings they stand, and which lines of the raw
+//! The lines of a digest within a window: which headings they are below, and which lines of the raw
 //! output they show. A reader who follows the address of a notice finds the raw output, so that is
 //! what the numbers of notices count, as far as they are known.
 
@@ -18,7 +18,8 @@ pub(crate) struct DigestWindow {
     pub(crate) lines: u64,
     /// Bytes of the digest.
     pub(crate) bytes: u64,
-    /// Which lines of the raw output are shown, from its start and from its end, where that is known.
+    /// Which lines of the raw output are shown, from its start and from its end, where that is
+    /// known.
     pub(crate) shown: Option<(LineRange, LineRange)>,
 }
 
@@ -54,7 +55,7 @@ impl<'a> DigestLines<'a> {
         let mut at = line.and_then(|line| self.place(line).heading);
         while let Some(heading) = at {
             above.extend(self.lines.get(heading).copied());
-            // A heading stands above its lines, so this comes to an end.
+            // A heading is above its lines, so this comes to an end.
             at = self
                 .place(heading as u64)
                 .heading

@@ -1,4 +1,5 @@
-//! From a run to what its reply is made of: notices, counts, and what got lost. Pure, but for reading.
+//! From a run to what its reply is made of: notices, counts, and lost output. Pure, except for
+//! reading.
 
 use super::Profile;
 use super::digest_lines::DigestWindow;
@@ -13,7 +14,7 @@ use crate::notice::Notice;
 use crate::output::line_limits::{Hidden, LineLimits};
 use crate::output::terminal::TerminalText;
 use crate::output::view::View;
-use crate::output::{Captured, Source, WrittenCounts};
+use crate::output::{Captured, Source, StreamPiece, WrittenCounts};
 use crate::plan::{LimitsInForce, Plan, missing_program};
 use crate::reply::Reply;
 use crate::request::Accepted;
@@ -21,6 +22,9 @@ use bashd_keeper::job::directory::CallTerms;
 use bashd_keeper::spool::SpoolReader;
 use std::io;
 use std::time::Duration;
+
+/// Bytes of a last line that are read.
+const LONGEST_LAST_LINE: u64 = 4096;
 
 /// What of a run's output is shown, and where the whole of it is.
 #[derive(Debug)]
@@ -60,13 +64,25 @@ pub(crate) fn finished(
         notices: notices(plan, run, accepted),
         left_behind: run.left_behind.clone(),
         output_unfinished: run.output_unfinished,
-        lacks_program: match run.exit {
-            Exit::Code(code) => missing_program::explains(plan, code),
-            Exit::Signal(_) | Exit::Unknown => false,
+        missing_program: match run.exit {
+            Exit::Code(code) if missing_program::explains(plan, code) => {
+                Some(err.map_or_else(String::new, |spool| last_line(spool)))
+            }
+            Exit::Code(_) | Exit::Signal(_) | Exit::Unknown => None,
         },
         session_reset: run.session_reset,
         limits: run.limits.clone(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
+    }
+}
+
+/// The last line of a stream, as far as it is short. Empty if it can't be read.
+pub(super) fn last_line(source: &dyn Source) -> String {
+    let end = source.len();
+    let pieces = source.read(end.saturating_sub(LONGEST_LAST_LINE)..end);
+    match pieces.unwrap_or_default().last() {
+        Some(StreamPiece::Kept(bytes)) => bashd_keeper::text::last_line(bytes),
+        Some(StreamPiece::Dropped(_)) | None => String::new(),
     }
 }
 
@@ -101,8 +117,8 @@ fn notices(plan: &Plan, run: &Run, accepted: &Accepted) -> Vec<Notice> {
     notices
 }
 
-/// What a call returns whose command goes on, and the run as far as it is now. Its output is stored already: the
-/// job's file.
+/// What a call returns whose command goes on, and the run as far as it is now. Its output is stored
+/// already: the job's file.
 pub(crate) fn backgrounded(
     plan: &Plan,
     job: BackgroundedRun,
@@ -166,8 +182,8 @@ pub(crate) struct JobEnding<'a> {
     pub(crate) call: &'a CallTerms,
 }
 
-/// What the call of a job that has ended would have answered. `keep` stores the output, if less than
-/// all of it is shown.
+/// What the call of a job that has ended would have answered. `keep` stores the output, if less
+/// than all of it is shown.
 pub(crate) fn of_job(
     profile: &Profile,
     out: View<'_>,
@@ -213,7 +229,7 @@ fn of_output(
         notices: Vec::new(),
         left_behind: Vec::new(),
         output_unfinished: false,
-        lacks_program: false,
+        missing_program: None,
         terminal: None,
         session_reset: None,
         limits: None,

@@ -19,7 +19,7 @@ pub struct Library {
     read: Mutex<HashMap<String, Arc<Profile>>>,
 }
 
-/// Why there is no profile of a name.
+/// Why a profile was not found.
 #[derive(Debug)]
 pub enum Missing {
     /// It does not exist.
@@ -94,18 +94,16 @@ impl Library {
         }
     }
 
-    /// The compiled-in profile used for a reply that says that another is missing.
+    /// The profile used for a reply that says that this one can't be had: the compiled-in one of that
+    /// name, so that the reply keeps its form, or else the default.
     #[expect(
         clippy::expect_used,
         reason = "compiled in; a test loads every one of them"
     )]
-    pub(crate) fn fallback() -> Arc<Profile> {
-        Arc::new(
-            Profile::builtin(DEFAULT)
-                .ok()
-                .flatten()
-                .expect("the default profile loads"),
-        )
+    pub(crate) fn fallback(name: &str) -> Arc<Profile> {
+        let builtin = |name| Profile::builtin(name).ok().flatten();
+        let found = builtin(name).or_else(|| builtin(DEFAULT));
+        Arc::new(found.expect("the default profile loads"))
     }
 
     /// The text of the user's own profile file, if there is one.

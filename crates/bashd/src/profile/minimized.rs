@@ -22,7 +22,8 @@ const LONGEST_FOOTER: usize = 64;
 /// How often a window is cut again to make room for headings.
 const MOST_TRIES: usize = 4;
 
-/// The digest of a run's output, and the text that it was made of; nothing where that is to be shown.
+/// The digest of a run's output, and the text that it was made of; nothing where that is to be
+/// shown.
 pub(crate) fn digest(
     profile: &Profile,
     plan: &Plan,

@@ -22,7 +22,7 @@ use bashd_keeper::template::fill;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a call ended, whichever stage it reached.
+/// How a call ended, at whatever stage.
 #[derive(Debug)]
 pub enum Ending {
     /// The request was bad; nothing ran.
@@ -73,7 +73,7 @@ pub struct Readiness {
     pub by: Option<String>,
     /// How long that took.
     pub after: Duration,
-    /// How the job stands.
+    /// The job's state.
     pub state: String,
     /// The end of its output.
     pub tail: String,
@@ -86,9 +86,9 @@ pub struct Finished {
     pub exit: Exit,
     /// Who ended it, if it did not end by itself.
     pub ended_by: Option<EndedBy>,
-    /// The limit that held, for texts like "timed out after 30s".
+    /// The limit in force, for texts like "timed out after 30s".
     pub timeout: Duration,
-    /// The limit that was asked for, in seconds, where another held.
+    /// The requested limit in seconds, if another one was in force.
     pub requested_timeout: Option<f64>,
     /// From the shell's start to the end of its output.
     pub ran_for: Duration,
@@ -112,13 +112,14 @@ pub struct Finished {
     pub left_behind: Vec<LeftBehind>,
     /// Whether something still worked on the last of the output.
     pub output_unfinished: bool,
-    /// Whether the shell's last command was a program that is not there or may not be executed.
-    pub lacks_program: bool,
+    /// What the shell said last, if its last command was a program that is not there or may not be
+    /// executed.
+    pub missing_program: Option<String>,
     /// Why the session's shell is gone, or is another one than before.
     pub session_reset: Option<Reset>,
     /// The client's terminal that it ran in.
     pub terminal: Option<String>,
-    /// The limits that held for it.
+    /// Its resource limits.
     pub limits: Option<LimitsInForce>,
 }
 

@@ -72,8 +72,8 @@ impl SessionRules {
         }
     }
 
-    /// The name of a call's session, if it has one. Calls that name none share one of their owner's,
-    /// whose name is empty.
+    /// The name of a call's session, if it has one. Calls that name none share one of their
+    /// owner's, whose name is empty.
     pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {
         match &request.session {
             Some(name) => Some(name),
@@ -199,7 +199,8 @@ pub enum CarriageReturn {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GuardRules {
-    /// Names of compiled-in rules (`docs/guard.md`); `default` stands for all that are on by default.
+    /// Names of compiled-in rules (`docs/guard.md`); `default` stands for all that are on by
+    /// default.
     #[serde(default)]
     pub rules: Vec<String>,
     /// Whether rules that a document states have its words and denials.
@@ -249,12 +250,12 @@ pub struct BackgroundRules {
     /// The wait is over: the same placeholders, and `{seconds}`. The output so far comes before it.
     #[serde(rename = "handed_over")]
     pub backgrounded: String,
-    /// What a call that waited for its job to be ready says when it is: `{by}` (the line that matched,
-    /// the port, the status), `{seconds}`.
+    /// What a call that waited for its job to be ready says when it is: `{by}` (the line that
+    /// matched, the port, the status), `{seconds}`.
     pub ready: String,
-    /// The same for a job that ended first: `{state}`.
+    /// What it says if the job ended first: `{state}`.
     pub ended_first: String,
-    /// The same for a job that keeps running, and is not ready yet: `{seconds}`.
+    /// What it says if the job keeps running and is not ready yet: `{seconds}`.
     pub not_ready: String,
     /// The last line of the output file.
     pub file_ends: Option<EndLines>,

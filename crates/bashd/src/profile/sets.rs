@@ -191,3 +191,27 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
         Value::Object(_) => "an object",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_about_profiles_lists_what_parameters_can_set() {
+        let page = include_str!("../../../../docs/profiles.md");
+        let (_, list) = page.split_once("`sets` is one of ").unwrap();
+        let (list, _) = list.split_once("; the type follows from it").unwrap();
+        let unknown = serde_json::from_value::<Sets>(json!(""))
+            .unwrap_err()
+            .to_string();
+        // "unknown variant ``, expected one of `command`, `cwd`, …"
+        let names: Vec<&str> = unknown.split('`').skip(3).step_by(2).collect();
+        assert!(names.contains(&"command"), "{unknown}");
+        for name in names {
+            assert!(
+                list.contains(&format!("`{name}`")),
+                "docs/profiles.md lacks {name}"
+            );
+        }
+    }
+}

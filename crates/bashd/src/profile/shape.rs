@@ -253,10 +253,10 @@ fn streams_object(profile: &Profile, finished: &Finished) -> Shaped {
     };
     if is_error(profile, finished) {
         let partial = partial_output(profile, finished);
-        return match ended_text(texts, finished) {
-            Some(message) => of_error(profile, &message, &partial),
-            None if is_not_runnable(finished) => of_error(profile, partial.trim(), ""),
-            None => of_error(profile, &exit_text(texts, finished), &partial),
+        return match (ended_text(texts, finished), not_runnable(finished)) {
+            (Some(message), _) => of_error(profile, &message, &partial),
+            (None, Some(reason)) => of_error(profile, reason.unwrap_or(partial.trim()), ""),
+            (None, None) => of_error(profile, &exit_text(texts, finished), &partial),
         };
     }
     for remark in remarks(profile, finished) {
@@ -286,20 +286,22 @@ pub(super) fn is_error(profile: &Profile, finished: &Finished) -> bool {
         ErrorWhen::TimedOut => finished.ended_by == Some(EndedBy::Timeout),
         ErrorWhen::Cancelled => finished.ended_by == Some(EndedBy::Cancel),
         ErrorWhen::Failed => finished.exit != Exit::Code(0),
-        ErrorWhen::NotRunnable => finished.ended_by.is_none() && is_not_runnable(finished),
+        ErrorWhen::NotRunnable => finished.ended_by.is_none() && not_runnable(finished).is_some(),
     })
 }
 
-/// Whether all that came of the run is the shell's word that there is nothing it can run. A program
-/// may exit with the same status, and mean something else.
-fn is_not_runnable(finished: &Finished) -> bool {
+/// Whether the run produced only the shell's message that it found nothing to run; that message,
+/// where what is shown of stderr leaves it out. A program may exit with the same status, and mean
+/// something else.
+fn not_runnable(finished: &Finished) -> Option<Option<&str>> {
     let Captured::Apart { out, err } = &finished.captured else {
-        return false;
+        return None;
     };
-    matches!(finished.exit, Exit::Code(126 | 127))
-        && finished.lacks_program
+    let said = finished.missing_program.as_deref()?;
+    let is_one = matches!(finished.exit, Exit::Code(126 | 127))
         && out.bytes == 0
-        && !err.text.trim().is_empty()
+        && !err.text.trim().is_empty();
+    is_one.then(|| Some(said).filter(|said| err.omitted.is_some() && !said.is_empty()))
 }
 
 pub(super) fn ended_text(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {

@@ -3,9 +3,9 @@
 //!
 //! An rc file takes up to half a second and may ask questions. So it is read once, by a separate
 //! bash with no input and little time, and what it set up is written to a script that other shells
-//! source. The script's name depends on what it says, so that a file which was only touched makes no
-//! other script; a link, whose name depends on the state of the rc files, leads to it. A failure is
-//! remembered for a while, and means that there is none; `bashd doctor` reports it.
+//! source. The script's name depends on what it says, so that a file which was only touched makes
+//! no other script; a link, whose name depends on the state of the rc files, leads to it. A failure
+//! is remembered for a while, and means that there is none; `bashd doctor` reports it.
 
 use crate::exec::{self, Exit, Keepers, PlanOutcome};
 use crate::output::line_limits::LineLimits;
@@ -105,7 +105,8 @@ impl RcScripts {
         }
     }
 
-    /// What the rc left for the shell of a draft, where the draft wants that and it can be found out.
+    /// What the rc left for the shell of a draft, where the draft wants that and it can be found
+    /// out.
     pub(crate) async fn get(&self, draft: &Draft, keepers: &Keepers) -> Option<RcScript> {
         let wish = draft.rc_wish()?;
         let source = RcSource::of(&wish).filter(RcSource::has_rc)?;

@@ -1,6 +1,6 @@
 //! The fields of a reply as data, made from the lines of the struct itself.
 //!
-//! Whoever lists fields (a protocol's schema, the docs) reads them here and can't forget one. The
+//! Code that lists fields (a protocol's schema, the docs) reads them here and can't forget one. The
 //! first line of a field's doc comment is what programs are told about it.
 
 use super::Denied;
@@ -18,7 +18,7 @@ pub struct ReplyField {
     pub(super) doc: &'static str,
     /// What it holds, where it holds something.
     pub holds: FieldType,
-    /// What it is where it holds nothing.
+    /// What it is if it holds nothing.
     pub without: Nothing,
 }
 
@@ -42,7 +42,7 @@ pub enum FieldType {
     Count,
     /// One of these texts.
     OneOf(&'static [&'static str]),
-    /// Any number of the same.
+    /// A list of these.
     List(&'static FieldType),
     /// These fields; where there are none, whichever the profile has.
     Object(&'static [ReplyField]),
@@ -63,7 +63,7 @@ pub enum Nothing {
 pub(super) trait Typed {
     /// What it holds.
     const HOLDS: FieldType;
-    /// What stands for nothing.
+    /// What it is if it holds nothing.
     const WITHOUT: Nothing = Nothing::Never;
 
     /// Whether this is nothing.
@@ -180,12 +180,12 @@ typed! {
         job: Option<String>, "The job by which it can be ended";
     });
     LimitsInForce = FieldType::Object(list! {
-        kind: LimitKind, "By which means";
+        kind: LimitKind, "How the limits are enforced";
         cpu_seconds: Option<u64>, "Seconds of processor time of each process";
         cpu_percent: Option<u64>, "Share of the processors; 100 is one";
         memory_bytes: Option<u64>, "Bytes of memory";
         processes: Option<u64>, "Processes at a time";
-        out_of_memory: bool, "Whether the kernel ended a process for want of memory";
+        out_of_memory: bool, "Whether the kernel ended a process for lack of memory";
     });
 }
 

@@ -15,8 +15,8 @@ pub fn parse(profile: &Profile, input: &str) -> Result<Request, Refusal> {
 
 /// Reads the JSON input of a call over what its front end fills in.
 ///
-/// What a front end would do at the timeout, and how long it would wait, count only in profiles that
-/// know the choice: in others the limit is part of their contract.
+/// What a front end would do at the timeout, and how long it would wait, count only in profiles
+/// that know the choice: in others the limit is part of their contract.
 pub(crate) fn parse_over(
     profile: &Profile,
     input: &str,

@@ -189,7 +189,7 @@ fn refuse_bad_restart(profile: &Profile, request: &Request) -> Result<(), Refusa
     let why = if profile.session.name_of(request).is_none() {
         "needs a session"
     } else if request.background || request.pty || request.stdin_open {
-        "cannot be combined with what runs in a shell of its own (a job, a terminal)"
+        "cannot be combined with a job or a terminal, which have a shell of their own"
     } else {
         return Ok(());
     };
@@ -281,7 +281,7 @@ fn decimal(number: f64) -> String {
     if size >= 1e21 || size > 0.0 && size < 1e-6 {
         format!("{number:e}")
     } else {
-        // There is no zero below zero for readers.
+        // Readers know no negative zero.
         (number + 0.0).to_string()
     }
 }

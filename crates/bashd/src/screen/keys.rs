@@ -57,31 +57,44 @@ pub struct KeyModes {
     pub kitty: u8,
 }
 
-/// Keys whose name is a word.
+/// Keys whose name is a word, each first by the name that lists show.
 const NAMES: &[(&str, Code)] = &[
+    ("Enter", Code::Enter),
+    ("Return", Code::Enter),
+    ("Tab", Code::Tab),
+    ("Escape", Code::Escape),
+    ("Esc", Code::Escape),
+    ("Space", Code::Character(' ')),
+    ("Backspace", Code::Backspace),
+    ("BSpace", Code::Backspace),
     ("Up", Code::Up),
     ("Down", Code::Down),
-    ("Right", Code::Right),
     ("Left", Code::Left),
+    ("Right", Code::Right),
     ("Home", Code::Home),
     ("End", Code::End),
-    ("Insert", Code::Insert),
-    ("IC", Code::Insert),
-    ("Delete", Code::Delete),
-    ("DC", Code::Delete),
     ("PageUp", Code::PageUp),
     ("PPage", Code::PageUp),
     ("PageDown", Code::PageDown),
     ("NPage", Code::PageDown),
-    ("Enter", Code::Enter),
-    ("Return", Code::Enter),
-    ("Tab", Code::Tab),
-    ("Backspace", Code::Backspace),
-    ("BSpace", Code::Backspace),
-    ("Escape", Code::Escape),
-    ("Esc", Code::Escape),
-    ("Space", Code::Character(' ')),
+    ("Insert", Code::Insert),
+    ("IC", Code::Insert),
+    ("Delete", Code::Delete),
+    ("DC", Code::Delete),
 ];
+
+/// The names of the keys, for people: `Enter, Tab, …, F1 to F12`.
+pub(crate) fn names() -> String {
+    let mut listed: Vec<Code> = Vec::new();
+    let mut names = String::new();
+    for (name, code) in NAMES {
+        if !listed.contains(code) {
+            listed.push(*code);
+            names.extend([name, ", "]);
+        }
+    }
+    names + "F1 to F12"
+}
 
 /// Flags of the Kitty protocol: keys that write text are sent as escape codes, too.
 const KITTY_ALL_KEYS: u8 = 8;

@@ -54,7 +54,7 @@ pub struct Cursor {
     pub is_visible: bool,
 }
 
-/// A colour as the program named it.
+/// A color as the program named it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Colour {
     /// The terminal's own.
@@ -75,9 +75,9 @@ pub enum Colour {
 pub struct Cell {
     /// The character with its combining marks; a space if nothing was written.
     pub text: String,
-    /// Foreground colour.
+    /// Foreground color.
     pub foreground: Colour,
-    /// Background colour.
+    /// Background color.
     pub background: Colour,
     /// Bold.
     pub is_bold: bool,
@@ -241,7 +241,7 @@ impl Screen {
         }
     }
 
-    /// One row with its colours; rows above the screen when it is scrolled back.
+    /// One row with its colors; rows above the screen when it is scrolled back.
     pub fn cells(&self, row: u16) -> Vec<Cell> {
         let screen = self.emulator.screen();
         let (_, columns) = screen.size();

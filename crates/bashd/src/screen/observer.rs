@@ -106,7 +106,7 @@ impl Perform for Observer {
 
     fn csi_dispatch(&mut self, parameters: &Params, intermediates: &[u8], _: bool, action: char) {
         match (intermediates.first(), action) {
-            // Coloured line output also erases to the end of a line.
+            // Colored line output also erases to the end of a line.
             (None, 'A'..='J' | 'L' | 'M' | 'P' | 'S' | 'T' | 'd' | 'e' | 'f' | 'r' | '@' | '`') => {
                 self.moved_cursor = true;
             }

@@ -319,3 +319,13 @@ proptest! {
         prop_assert_eq!(whole.drew(), split.drew());
     }
 }
+
+#[test]
+fn the_page_about_jobs_lists_every_key() {
+    let page = include_str!("../../../../docs/jobs.md");
+    let page: Vec<&str> = page.split_whitespace().collect();
+    let listed = keys::names()
+        .replace(", ", "`, `")
+        .replace(" to ", "` to `");
+    assert!(page.join(" ").contains(&format!("`{listed}`")), "{listed}");
+}

@@ -11,6 +11,16 @@ const MOST_CODE_LINES: usize = 500;
 /// Files that may be longer, each with its reason beside it: tables and grammars.
 const LONG_BY_NATURE: &[&str] = &[];
 
+/// Columns that a comment may have.
+const MOST_COLUMNS: usize = 100;
+
+/// Where comments may still be wider.
+const MAY_BE_WIDE: &[&str] = &[
+    "crates/bashd-cli/src/mcp/",
+    "crates/bashd-minimize/",
+    "crates/bashd-script/",
+];
+
 /// Names that refuse nothing, and so attract everything.
 const EMPTY_NAMES: &[&str] = &[
     "common", "core", "helper", "helpers", "misc", "util", "utils",
@@ -68,6 +78,28 @@ fn no_file_is_too_long() {
         .map(|(length, path)| format!("{path}: {length} code lines"))
         .collect();
     none(&long, "split these by what they do");
+}
+
+#[test]
+fn comments_stay_within_100_columns() {
+    let is_wide = |line: &str| {
+        let text = line.trim_start();
+        // A row of a table can't be broken.
+        let is_row = text.trim_start_matches(['/', '!']).starts_with(" |");
+        text.starts_with("//") && !is_row && line.chars().count() > MOST_COLUMNS
+    };
+    let mut wide = Vec::new();
+    for source in rust_files() {
+        if !MAY_BE_WIDE
+            .iter()
+            .any(|place| source.path.starts_with(place))
+        {
+            let lines = source.text.lines().enumerate();
+            let lines = lines.filter(|(_, line)| is_wide(line));
+            wide.extend(lines.map(|(at, _)| format!("{}:{}", source.path, at + 1)));
+        }
+    }
+    none(&wide, "break these comments");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! A person at a terminal is asked by `bashd run`, and `bashd grants` shows what was allowed for good.
+//! A person at a terminal is asked by `bashd run`, and `bashd grants` shows what was allowed for
+//! good.
 
 use super::tmux::Tmux;
 use crate::shown;

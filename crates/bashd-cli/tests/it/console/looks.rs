@@ -1,4 +1,4 @@
-//! How the console looks: at other sizes, without colours, through another terminal, and in its
+//! How the console looks: at other sizes, without colors, through another terminal, and in its
 //! document.
 
 use super::tmux::Tmux;

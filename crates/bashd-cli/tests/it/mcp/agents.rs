@@ -1,7 +1,9 @@
-//! What the models of real agents read: the exact text that each agent sends back for a call of bashd's tools.
+//! What the models of real agents read: the exact text that each agent sends back for a call of
+//! bashd's tools.
 //!
-//! The agents are those of npm, with a scripted model on loopback (`tests/agents/`). They are large, so
-//! `./test --with agents` installs them, which is also what CI runs. Each that is missing is said, and not tested.
+//! The agents are those of npm, with a scripted model on loopback (`tests/agents/`). They are
+//! large, so `./test --with agents` installs them, which is also what CI runs. Each that is missing
+//! is said, and not tested.
 
 use super::peers::{in_home, output};
 use bashd_testkit::{Home, loudly, repeat};
@@ -97,7 +99,8 @@ fn without_times(text: &str) -> String {
     text.replace("\"wall_ms\":N,\"denied\"", "\"denied\"")
 }
 
-/// Asserts that the model read exactly this; a busy machine may not have come to a job's first output.
+/// Asserts that the model read exactly this; a busy machine may not have come to a job's first
+/// output.
 fn assert_reads(agent: &str, expected: [String; 5]) {
     let Some(texts) = texts_of(agent) else { return };
     for (text, expected) in texts.iter().zip(expected) {
@@ -235,8 +238,8 @@ const OWN: [(&str, &str, &str, &str); 5] = [
     ("qwen", "Qwen Code", "own:run_shell_command", "command"),
 ];
 
-/// Counts what a model reads of the same session by bashd and by the agent's own tool; with `BASHD_BLESS=1` the
-/// table of `docs/agents.md` is written.
+/// Counts what a model reads of the same session by bashd and by the agent's own tool; with
+/// `BASHD_BLESS=1` the table of `docs/agents.md` is written.
 #[test]
 fn tokens_of_a_session_beside_the_agents_own_tool() {
     let blesses = std::env::var_os("BASHD_BLESS").is_some();

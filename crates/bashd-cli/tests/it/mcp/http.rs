@@ -423,7 +423,8 @@ fn an_artifact_of_any_size_is_read_in_parts() {
     let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
     let server = Server::start(&home, &["--token", "none"]);
     let headers = handshake(&server);
-    // Two bytes a character, so that a part would end within one; and control characters, which grow.
+    // Two bytes a character, so that a part would end within one; and control characters, which
+    // grow.
     let command = r"for i in $(seq 20000); do printf 'x\001\002ééééé %s\n' $i; done";
     let answer = whole(send_with(
         &server,

@@ -133,7 +133,7 @@ fn a_wait_keeps_to_the_servers_longest_wait_and_names_the_next_step() {
     let listed = job(&mut client, &json!({"action": "list"}));
     assert_eq!(
         listed["content"][0]["text"],
-        "No job is running, and the end of each of 1 was told."
+        "No job is running; 1 ended job was already reported."
     );
 }
 

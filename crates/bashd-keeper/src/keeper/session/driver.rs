@@ -7,11 +7,11 @@
 //! fails closed: text that cannot be read ends the shell, and since each call has its own variable,
 //! which must be set, an old text is never evaluated again. An empty `eval` comes first, so a shell
 //! without `eval` ends before it has read anything. Once everything is open, the shell empties the
-//! text's file (`>|`, which `noclobber` lets through) and evaluates what it has read: a text that is
-//! still there was never begun. A shell that runs out of descriptors may empty the file and go no
-//! further; a variable that is set together with the evaluation (and shows in no trace) tells these
-//! apart: without it, a report is no status. The variables' names cannot be guessed, so they never
-//! clash with a script's own. Backslashes keep aliases out, `builtin` functions.
+//! text's file (`>|`, which `noclobber` lets through) and evaluates what it has read: a text that
+//! is still there was never begun. A shell that runs out of descriptors may empty the file and go
+//! no further; a variable that is set together with the evaluation (and shows in no trace) tells
+//! these apart: without it, a report has no status. The variables' names cannot be guessed, so they
+//! never clash with a script's own. Backslashes keep aliases out, `builtin` functions.
 //!
 //! bash reads a pipe byte by byte: each character of the line costs a system call.
 

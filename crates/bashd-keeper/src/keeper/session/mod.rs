@@ -42,8 +42,8 @@ use std::time::{Duration, Instant};
 /// How long a shell may take to exit after the end of its script.
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// How long to wait before preparing the shell's next call: on a single core, whoever waits for the
-/// report goes first.
+/// How long to wait before preparing the shell's next call: on a single core, the process that
+/// waits for the report goes first.
 const BEFORE_PREPARING: Duration = Duration::from_micros(200);
 
 /// How many large spools are held for an engine that still reads them.
@@ -103,7 +103,7 @@ struct KeeperSession {
     last: u64,
     /// Where the shell is between two calls, as far as that must be known.
     whereabouts: Whereabouts,
-    /// How long the shell waits for a call; zero for ever.
+    /// How long the shell waits for a call; zero means forever.
     idle: Duration,
     idle_since: Instant,
     /// Whether a call left something running.
@@ -146,7 +146,7 @@ impl KeeperSession {
             }
             self.advance(keeper, now);
             self.prepare_if_due(keeper, now);
-            // Whoever waits for the report goes first here as well.
+            // The process that waits for the report goes first here as well.
             if self.to_prepare.is_none() {
                 self.forget_what_is_over(now);
             }

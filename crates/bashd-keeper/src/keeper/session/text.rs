@@ -1,9 +1,9 @@
 //! The text of a call, as its shell reads it, and whether the shell has begun it.
 //!
 //! A shell may end, stop reading, or be unable to open what a call needs: `exit` in a trap, `set
-//! -t`, a disabled builtin, a limit on descriptors or memory. What it then reports, or ends with, is
-//! no answer to the call. So the shell empties the text in the moment before it evaluates it, and
-//! evaluates nothing if it can't: a text that is still there was never begun.
+//! -t`, a disabled builtin, a limit on descriptors or memory. What it then reports, or ends with,
+//! does not answer the call. So the shell empties the text in the moment before it evaluates it,
+//! and evaluates nothing if it can't: a text that is still there was never begun.
 
 use crate::keeper::protocol;
 use rustix::fs::{FallocateFlags, SealFlags};

@@ -13,7 +13,7 @@ pub enum Forked {
 }
 
 /// Refuses a process with more than one thread: locks held by the other threads would stay locked
-/// for ever in a forked child.
+/// forever in a forked child.
 pub fn check_single_thread() -> io::Result<()> {
     /// A directory's usual links plus one for a single thread: then there is no need to read it.
     const LINKS: u64 = 3;

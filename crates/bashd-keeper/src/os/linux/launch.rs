@@ -37,7 +37,7 @@ pub struct Launch<'a> {
     pub controls: Controls,
 }
 
-/// What holds for the program and everything that it starts, from before its first instruction.
+/// What applies to the program and everything that it starts, from before its first instruction.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hold<'a> {
     /// `cgroup.procs` of the control group that it enters.

@@ -73,7 +73,7 @@ pub fn take_over() -> io::Result<SignalFd> {
     }
     LIBRARY_OWN.for_each(reset_by_kernel);
     let set = set_of(&WATCHED);
-    // SAFETY: `set` is an initialised signal set; the result is checked.
+    // SAFETY: `set` is an initialized signal set; the result is checked.
     #[expect(unsafe_code, reason = "signal masks and signalfd have no safe wrapper")]
     unsafe {
         if libc::sigprocmask(libc::SIG_SETMASK, &raw const set, ptr::null_mut()) == -1 {
@@ -160,7 +160,7 @@ pub fn end_by_default() {
 /// Puts the shell's signals in place: defaults and an empty mask. Runs between clone and exec.
 pub(super) fn restore_defaults() {
     let empty = set_of(&[]);
-    // SAFETY: async-signal-safe calls on initialised values.
+    // SAFETY: async-signal-safe calls on initialized values.
     #[expect(unsafe_code, reason = "runs between clone and exec")]
     unsafe {
         for signal in IGNORED {
@@ -172,7 +172,7 @@ pub(super) fn restore_defaults() {
 
 fn set_of(signals: &[i32]) -> libc::sigset_t {
     let mut set = mem::MaybeUninit::uninit();
-    // SAFETY: `sigemptyset` initialises the set; the numbers are valid signals.
+    // SAFETY: `sigemptyset` initializes the set; the numbers are valid signals.
     #[expect(unsafe_code, reason = "signal sets have no safe wrapper")]
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());

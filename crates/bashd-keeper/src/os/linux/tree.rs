@@ -209,7 +209,7 @@ fn own_pid() -> i32 {
 
 /// The command line of a process for people: its arguments, else its name in brackets.
 pub fn command_line(pid: Pid) -> String {
-    /// Enough to recognise it by.
+    /// Enough to recognize it by.
     const LONGEST: usize = 200;
     let raw = arguments(pid);
     let words: Vec<_> = raw

@@ -19,6 +19,8 @@ pub(crate) struct Verdict {
     pub(crate) lost: Vec<String>,
     /// Shown lines that are not true.
     pub(crate) falsehoods: Vec<String>,
+    /// The lines that the shown text stands for.
+    pub(crate) written_out: Vec<String>,
 }
 
 fn pattern(text: &str) -> Regex {
@@ -29,7 +31,9 @@ static TIMES: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(.*) \(×(\d+)\)$"))
 static THIS_LINE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\[this line ×(\d+)\]$"));
 static THESE_LINES: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\[these (\d+) lines ×(\d+)\]$"));
 static AS_ABOVE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\[(\d+) lines as above, from: (.*)\]$"));
+    LazyLock::new(|| pattern(r"^\[(\d+) lines? as above, from: (.*)\]$"));
+static AGAIN: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^ \[again ×(\d+) until (.+), at most (\d+) s apart\]$"));
 static LEFT_OUT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:left out|, )\s*(\d+) [A-Za-z]"));
 
 static RAW_LINES: LazyLock<Regex> = LazyLock::new(|| pattern(r"raw text has (\d+) lines"));
@@ -89,6 +93,7 @@ pub(crate) fn judge(raw: &str, shown: &str) -> Verdict {
         let falsehood = format!("{footer}: says {said} lines, {least} are missing");
         verdict.falsehoods.push(falsehood);
     }
+    verdict.written_out = written_out.lines;
     if let Some(found) = RAW_LINES.captures(footer) {
         let lines = raw.lines().count();
         if found[1] != *lines.to_string() {
@@ -132,6 +137,7 @@ impl WrittenOut {
             Some(mark) => below_headings(&all, &mut 0, "", mark),
             None => all.iter().map(|line| (*line).to_owned()).collect(),
         };
+        let lines = without_notices(lines, plain, &mut falsehoods);
         let lines = with_references(lines, plain, &mut falsehoods);
         let lines = with_repeats(lines, plain, &mut falsehoods);
         Self {
@@ -151,16 +157,50 @@ fn mark_of(footer: &str) -> Option<char> {
 /// The lines below an indent, each with its heading around it.
 fn below_headings(all: &[&str], at: &mut usize, indent: &str, mark: char) -> Vec<String> {
     let mut out = Vec::new();
+    let mut heading = "";
     while let Some(line) = all.get(*at).and_then(|line| line.strip_prefix(indent)) {
         *at += 1;
         if !line.contains(mark) {
             out.push(line.to_owned());
             continue;
         }
+        // The mark alone is the heading before.
+        if line.trim_start() != mark.to_string() {
+            heading = line;
+        }
         let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
         let below = format!("{indent}{} ", line.split_at(blanks).0);
         let members = below_headings(all, at, &below, mark);
-        out.extend(members.iter().map(|member| line.replace(mark, member)));
+        out.extend(members.iter().map(|member| heading.replace(mark, member)));
+    }
+    out
+}
+
+/// The lines without notices about what was said again, each of which is held against the text: as
+/// many lines follow the one before it, they end as it does, and the last has that time.
+fn without_notices(
+    lines: Vec<String>,
+    plain: &PlainText,
+    falsehoods: &mut Vec<String>,
+) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for line in lines {
+        let Some(found) = AGAIN.captures(&line).filter(|_| plain.times(&line) == 0) else {
+            out.push(line);
+            continue;
+        };
+        let times: usize = found[1].parse().unwrap_or_default();
+        let first = out.last().map(String::as_str).unwrap_or_default();
+        // What was said: the words after a stamp, which has at most three.
+        let said = |line: &str| line.split(' ').skip(3).collect::<Vec<_>>().join(" ");
+        let is_right = plain.lines.windows(times + 1).any(|run| {
+            run.first().is_some_and(|line| tidy(line) == tidy(first))
+                && run.last().is_some_and(|last| last.contains(&found[2]))
+                && run.iter().all(|line| said(line) == said(first))
+        });
+        if !is_right || times == 0 {
+            falsehoods.push(format!("its numbers are wrong: {line}"));
+        }
     }
     out
 }
@@ -179,8 +219,8 @@ fn with_references(
         };
         let count: usize = found[1].parse().unwrap_or_default();
         let first = &found[2];
-        // A reference has the first 60 characters of the line that it means, the latest such one.
-        let begins_so = |earlier: &String| earlier.trim().chars().take(60).eq(first.chars());
+        // A reference has the first characters of the line that it means, the latest such one.
+        let begins_so = |earlier: &String| earlier.trim_start().starts_with(first);
         let from = out.iter().rposition(begins_so);
         let block = from.and_then(|from| out.get(from..from + count));
         match block.map(<[String]>::to_vec) {
@@ -266,6 +306,19 @@ fn the_judge_finds_what_is_false_and_what_is_lost() {
         verdict.falsehoods.is_empty() && verdict.lost.is_empty(),
         "{verdict:?}"
     );
+    let headed = "src/…: x\n a.c:1\nan error\n…\n b.c:2\n[minimized: … marks where the lines below it differ]\n";
+    let verdict = judge("src/a.c:1: x\nan error\nsrc/b.c:2: x\n", headed);
+    assert!(
+        verdict.falsehoods.is_empty() && verdict.lost.is_empty(),
+        "{verdict:?}"
+    );
+    let log = "Nov 17 10:00:01 a up\nNov 17 10:00:02 a up\nNov 17 10:00:05 a up\n";
+    for (times, until, falsehoods) in [(2, "10:00:05", 0), (1, "10:00:05", 1), (2, "10:00:02", 1)] {
+        let shown = format!(
+            "Nov 17 10:00:01 a up\n [again ×{times} until Nov 17 {until}, at most 3 s apart]\n[minimized: left out 2 lines said again later]\n"
+        );
+        assert_eq!(judge(log, &shown).falsehoods.len(), falsehoods, "{shown}");
+    }
     let verdict = judge("10%\rERROR: disk on fire\rall good\n", "all good\n");
     assert_eq!(verdict.lost, ["ERROR: disk on fire"]);
 }

@@ -117,7 +117,7 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
     row("show-ref", options(short("dqs", "", ""), &[REFS]), &[]),
     row(
         "diff-tree",
-        options(REVISIONS, &[LOG, DIFF]),
+        options(REVISIONS, &[LOG, DIFF, &["no-commit-id", "root"]]),
         NO_PROGRAMS_IN_SUBMODULES,
     ),
     row(
@@ -155,6 +155,28 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
         options(short("", "t", ""), &[&["stdin", "path=", "no-filters"]]),
         &[],
     ),
+    row(
+        "show-branch",
+        options(short("ar", "", ""), &[SHOW_BRANCH]),
+        &[],
+    ),
+    row(
+        "check-attr",
+        options(
+            short("az", "", ""),
+            &[&["all", "cached", "stdin", "source="]],
+        ),
+        &[],
+    ),
+    // With --lost-found it writes.
+    row("fsck", options(short("v", "", ""), &[FSCK]), &[]),
+    row_with_form(
+        "symbolic-ref",
+        options(short("q", "", ""), &[&["short", "quiet", "recurse"]]),
+        symbolic_ref,
+    ),
+    row_with_form("notes", options(short("", "", ""), &[&["ref="]]), notes),
+    row_with_form("bisect", options(short("", "", ""), &[]), bisect),
     row_with_form(
         "submodule",
         options(short("q", "", ""), &[&["cached", "recursive", "quiet"]]),
@@ -191,6 +213,39 @@ const RANGE_DIFF: &[&str] = &[
     "left-only",
     "right-only",
     "notes",
+];
+
+const SHOW_BRANCH: &[&str] = &[
+    "all",
+    "remotes",
+    "current",
+    "topo-order",
+    "date-order",
+    "sparse",
+    "list",
+    "independent",
+    "merge-base",
+    "more=",
+    "topics",
+    "sha1-name",
+    "name",
+    "color",
+];
+
+const FSCK: &[&str] = &[
+    "unreachable",
+    "dangling",
+    "root",
+    "tags",
+    "cache",
+    "reflogs",
+    "full",
+    "strict",
+    "verbose",
+    "progress",
+    "connectivity-only",
+    "name-objects",
+    "references",
 ];
 
 const GREP_LETTERS: Short = Short::Only {
@@ -286,6 +341,24 @@ fn submodule(found: &FoundOptions<'_>) -> Result<(), &'static str> {
     accept(
         found.operands.is_empty() || matches!(found.first_operand(), Some("status")),
         "git submodule status",
+    )
+}
+
+fn symbolic_ref(found: &FoundOptions<'_>) -> Result<(), &'static str> {
+    accept(found.operands.len() == 1, "git symbolic-ref HEAD")
+}
+
+fn notes(found: &FoundOptions<'_>) -> Result<(), &'static str> {
+    accept(
+        found.operands.is_empty() || matches!(found.first_operand(), Some("list" | "show")),
+        "git notes list, git notes show",
+    )
+}
+
+fn bisect(found: &FoundOptions<'_>) -> Result<(), &'static str> {
+    accept(
+        matches!(found.first_operand(), Some("log" | "terms")),
+        "git bisect log",
     )
 }
 

@@ -7,6 +7,7 @@ use crate::script::{
     CommandOrigin, Construct, Redirect, RedirectOperator, Script, SimpleCommand, Span, Word,
     WordPart,
 };
+use std::borrow::Cow;
 
 /// What each construct is called in a refusal.
 const CONSTRUCTS: &[(Construct, &str)] = &[
@@ -118,7 +119,7 @@ fn step(command: &SimpleCommand, text: &str) -> Result<Step, Objection> {
     let words = command
         .words
         .iter()
-        .map(step_word)
+        .map(|word| step_word(word, text))
         .collect::<Result<Vec<_>, _>>()?;
     let Some((StepWord::Literal(program), arguments)) = words.split_first() else {
         return refuse("there is no command before a redirect", SIMPLE);
@@ -146,9 +147,13 @@ fn is_after_joint_of_both(command: &SimpleCommand, text: &str) -> bool {
 
 /// A word of text and patterns. One that begins like an option is not matched against files: a file
 /// could be called `--output=x`.
-fn step_word(word: &Word) -> Result<StepWord, Objection> {
+fn step_word(word: &Word, script: &str) -> Result<StepWord, Objection> {
     let accepted = "literal text; variables, ~ and $(…) are not expanded";
-    let Some(text) = word.literal_or_glob() else {
+    let written = script
+        .get(word.span.start..word.span.end)
+        .unwrap_or_default();
+    let plain = |text: &Cow<'_, str>| text.contains('$') || !has_expansion(written);
+    let Some(text) = word.literal_or_glob().filter(plain) else {
         return Err(refusal(
             "a word is not plain text",
             accepted,
@@ -168,6 +173,13 @@ fn step_word(word: &Word) -> Result<StepWord, Objection> {
         return Ok(StepWord::Pattern(word.parts.to_vec()));
     }
     Ok(StepWord::Literal(text.into_owned()))
+}
+
+/// Whether a word as it is written has a variable: what it may hold was followed, but the shell that runs it
+/// may know better.
+fn has_expansion(written: &str) -> bool {
+    let mut after = written.split('$').skip(1);
+    after.any(|after| !after.is_empty() && !after.starts_with(['\'', '"']))
 }
 
 fn step_redirects(redirect: &Redirect) -> Result<Vec<StepRedirect>, Objection> {

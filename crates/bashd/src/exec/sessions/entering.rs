@@ -1,7 +1,7 @@
 //! Whether the directory exists that a call's leading `cd` names, relative to where its shell is.
 //!
-//! Where the shell is, the kernel knows; by which way it came there, and where else it looks
-//! (`CDPATH`), only the shell does. So a directory that is not below the one where the shell is
+//! The kernel knows where the shell is; only the shell knows how it got there and where else it
+//! looks (`CDPATH`). So a directory that is not below the one where the shell is
 //! counts as missing only if the shell itself, asked in a call of its own, can't go there either.
 
 use super::turn::{Opening, SessionTurn, Telling, TurnOutcome};
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Fails if the directory does not exist; else gives the session's place back.
+/// Fails if the directory does not exist; otherwise returns the session's place.
 pub(super) async fn check(
     (plan, session): (&Plan, &SessionPlan),
     directory: &Path,
@@ -55,7 +55,7 @@ pub(super) async fn check(
     }
 }
 
-/// The same for a shell that has yet to be started, where it will begin.
+/// Like `check`, for a shell that is yet to be started.
 fn in_new_shell(
     session: &SessionPlan,
     directory: &Path,

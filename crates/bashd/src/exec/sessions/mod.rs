@@ -34,7 +34,7 @@ const MOST_SEATS: usize = 256;
 pub struct SessionLimits {
     /// How many at a time; 0 for none, so every call gets its own shell.
     pub most: usize,
-    /// How long a session may stay unused; `None` for ever.
+    /// How long a session may stay unused; `None` means forever.
     pub idle: Option<Duration>,
 }
 
@@ -112,7 +112,7 @@ impl Sessions {
         }
     }
 
-    /// Runs a plan in its session, or in a shell of its own where the session can't be had.
+    /// Runs a plan in its session, or in a shell of its own if the session can't be used.
     pub(super) async fn run(
         &self,
         (plan, session): (&Plan, &SessionPlan),

@@ -32,7 +32,7 @@ pub trait ClientTerminal: Send + Sync {
     /// What the terminal holds by now.
     fn output<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalOutput>;
 
-    /// The same, asked of a client that kept less than this many bytes, which was its limit.
+    /// Like `output`, for a client that kept less than the requested limit of this many bytes.
     fn output_again<'a>(&'a self, id: &'a str, limit: u64) -> ClientAnswer<'a, TerminalOutput> {
         let _ = limit;
         self.output(id)

@@ -5,6 +5,7 @@ use super::texts;
 use super::{JobAnswer, JobToolCall};
 use crate::error::Result;
 use crate::jobs::{AfterInput, Job, JobState, Jobs, Met, OutputQuery, OutputStart, Typing, Waited};
+use bashd_keeper::counted::counted;
 use bashd_keeper::signal;
 use serde_json::{Value, json};
 
@@ -69,7 +70,7 @@ async fn perform(
     }
 }
 
-/// What runs, and what ended unseen; whoever reads of an end has seen it.
+/// Running jobs, and ends that nobody has seen; an end that is listed here counts as seen.
 fn list(jobs: &Jobs, mut listed: Vec<Job>) -> JobAnswer {
     let all = listed.len();
     listed.retain(|job| job.state.is_alive() || !jobs.is_acknowledged(job));
@@ -77,9 +78,10 @@ fn list(jobs: &Jobs, mut listed: Vec<Job>) -> JobAnswer {
     let mut lines: Vec<_> = listed.iter().map(texts::line).collect();
     match (listed.is_empty(), seen) {
         (true, 0) => lines.push("There are no jobs.".to_owned()),
-        (true, _) => lines.push(format!(
-            "No job is running, and the end of each of {seen} was told."
-        )),
+        (true, _) => {
+            let ended = counted(seen as u64, "ended job was", "ended jobs were");
+            lines.push(format!("No job is running; {ended} already reported."));
+        }
         (false, _) => {}
     }
     for job in listed.iter().filter(|job| job.has_ended()) {
@@ -116,7 +118,7 @@ async fn output(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobA
     }
     let asked_for_more = matches!(query.part, OutputStart::From(offset) if offset > 0);
     let is_unchanged = asked_for_more && read.next_offset == read.offset;
-    let match_count = |lines| bashd_keeper::counted::counted(lines, "line matches", "lines match");
+    let match_count = |lines| counted(lines, "line matches", "lines match");
     let line = match read.found {
         Some(found) if found.shown < found.lines => {
             format!(
@@ -196,7 +198,7 @@ async fn send(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobAns
     }
     let sent = jobs.type_at(job, &typing).await;
     let sent = sent.map_err(|error| error.to_string())?;
-    let bytes = bashd_keeper::counted::counted(sent as u64, "byte", "bytes");
+    let bytes = counted(sent as u64, "byte", "bytes");
     let text = format!("Sent {bytes} to {}.", job.alias);
     Ok(JobAnswer::new(text, json!({ "sent_bytes": sent })))
 }

@@ -2,6 +2,7 @@
 
 use crate::jobs::{Condition, ScreenQuery, WaitFor};
 use crate::profile::arguments;
+use crate::screen::keys;
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -231,7 +232,7 @@ pub(super) fn schema() -> Value {
             "timeout": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": DEFAULT_WAIT, "description": "wait, screen: wait at most this many seconds. The job keeps running."},
             "text": text("send: input for the command, sent as is (end it with a newline to press Enter). The job must have been started with stdin_open or pty."),
             "paste": text("send: text to paste after `text`, for programs that handle pasted text differently."),
-            "keys": {"type": "array", "items": {"type": "string"}, "description": "send: keys to press after that, by name: Enter, Tab, Escape, Space, Backspace, Up, Down, Left, Right, Home, End, PageUp, PageDown, Insert, Delete, F1 to F12, optionally with C- (ctrl), M- (alt) or S- (shift) in front, as in C-c; or a single character."},
+            "keys": {"type": "array", "items": {"type": "string"}, "description": format!("send: keys to press after that, by name: {}, optionally with C- (ctrl), M- (alt) or S- (shift) in front, as in C-c; or a single character.", keys::names())},
             "scrollback": number("screen: also the last N lines that scrolled off the screen."),
             "close": {"type": "boolean", "description": "send: close the input after that."},
             "signal": text("signal: its name, such as INT, HUP or USR1. Every process of the job receives it."),

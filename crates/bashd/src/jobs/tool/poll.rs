@@ -176,7 +176,7 @@ impl PollDesk<'_> {
         let running_line =
             |job: &Job| format!("- `{}` [bash] — {}", job.alias, label(&job.command));
         parts.extend(section("Still Running", &running, running_line));
-        // Who polls or cancels one takes it over.
+        // Polling or cancelling a job takes it over.
         parts.extend(section("Earlier", &earlier, |job| {
             let (id, status) = (&job.id, status(job));
             format!("- `{id}` [bash] — {status} — {}", label(&job.command))

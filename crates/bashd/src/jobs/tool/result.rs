@@ -60,7 +60,7 @@ impl JobResults<'_> {
     }
 }
 
-/// Which job a call became, and how that stands.
+/// Which job a call became, and its state.
 pub(crate) fn async_details(job: &Job) -> Value {
     json!({ "state": job.outcome(), "jobId": job.alias, "type": "bash" })
 }

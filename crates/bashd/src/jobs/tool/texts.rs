@@ -5,7 +5,7 @@ use crate::jobs::{Asks, Job, JobScreen, JobState, Met};
 use bashd_keeper::signal;
 use std::time::Duration;
 
-/// What is said of a job whose client is gone.
+/// The remark about a job whose client is gone.
 pub(crate) const EARLIER: &str = " (earlier)";
 
 /// Characters of a command in a list.

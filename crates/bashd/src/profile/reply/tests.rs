@@ -50,7 +50,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         notices: Vec::new(),
         left_behind: Vec::new(),
         output_unfinished: false,
-        lacks_program: true,
+        missing_program: err.map(super::super::finished::last_line),
         session_reset: None,
         terminal: None,
         limits: None,

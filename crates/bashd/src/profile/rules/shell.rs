@@ -44,7 +44,7 @@ pub struct ShellCandidate {
 }
 
 impl ShellCandidate {
-    /// What stands for the user's own shell.
+    /// The placeholder for the user's own shell.
     pub(crate) const OWN: &'static str = "$SHELL";
 
     /// The shell's `argv[0]`: its own name if the list has only a placeholder for it.

@@ -85,6 +85,13 @@ fn m_17_command_not_found_is_an_error() {
 }
 
 #[test]
+fn m_17_a_flood_before_it_does_not_cut_the_error_off() {
+    let flood = format!("{}nope: command not found\n", "noise\n".repeat(200_000));
+    let reply = ran("harness", "", flood).exit(127).json();
+    assert_eq!(reply, json!({"error": "nope: command not found"}));
+}
+
+#[test]
 fn m_17_with_output_or_without_message_it_is_an_ordinary_failure() {
     let with_output = ran("harness", "x\n", "nope\n").exit(127).json();
     assert_eq!(

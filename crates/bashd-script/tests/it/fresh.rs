@@ -1,0 +1,128 @@
+//! Fresh lists: commands that were written down, with what is wanted of each, before any was judged.
+//!
+//! They measure what the guard makes of commands nobody tuned it for; `docs/guard.md` has the shares as they
+//! were first measured. Since then most of what was missed is caught, and the tests hold what was reached.
+
+use crate::corpus::decided;
+use crate::documented::directory;
+use bashd_script::guard::interceptor::Interceptor;
+use bashd_script::guard::safe_mode::SafeMode;
+use bashd_script::guard::{DEFAULT_RULES, Decision, Gate, Guard, Verdict};
+use bashd_script::rewrite::Command;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The cells of each row of a list, with what is written as an escape in the last of them.
+fn rows(name: &str) -> Vec<Vec<String>> {
+    let path = directory().join("fresh").join(name);
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let columns = text
+        .lines()
+        .next()
+        .map_or(0, |head| head.split('\t').count());
+    // A NUL and odd blanks are a matter of safe mode; elsewhere `\0` is what a shell reads.
+    let odd = [
+        ("\\0", "\0"),
+        ("\\u00a0", "\u{a0}"),
+        ("\\u2028", "\u{2028}"),
+    ];
+    let odd = odd.into_iter().filter(|_| name == "strict.tsv");
+    let escapes: Vec<(&str, &str)> = odd.chain([("\\n", "\n")]).collect();
+    let row = |line: &str| {
+        let mut cells: Vec<String> = line.splitn(columns, '\t').map(str::to_owned).collect();
+        assert_eq!(cells.len(), columns, "{name}: {line}");
+        if let Some(command) = cells.last_mut() {
+            for (written, meant) in &escapes {
+                *command = command.replace(written, meant);
+            }
+        }
+        cells
+    };
+    text.lines().skip(1).map(row).collect()
+}
+
+/// Judges a list with the default rules: the share that is caught of each class must reach `least`, in
+/// percent, and nothing everyday may be refused.
+fn measure(name: &str, least: usize) {
+    let guard = Guard::new([DEFAULT_RULES], &[]);
+    let mut classes: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
+    let mut refused = Vec::new();
+    for row in rows(name) {
+        let [wanted, class, command] = row.as_slice() else {
+            panic!("{name}: three cells, not {row:?}");
+        };
+        let is_caught = decided(&guard, command) != Decision::Allow;
+        match wanted.as_str() {
+            "caught" => {
+                let (count, missed) = classes.entry(class.clone()).or_default();
+                *count += 1;
+                missed.extend((!is_caught).then(|| command.clone()));
+            }
+            "pass" => refused.extend(is_caught.then(|| command.clone())),
+            other => panic!("{name}: what is {other}?"),
+        }
+    }
+    let mut is_enough = refused.is_empty();
+    for (class, (count, missed)) in &classes {
+        println!("{class}: {} of {count} missed", missed.len());
+        println!("  {}", missed.join("\n  "));
+        is_enough &= (count - missed.len()) * 100 >= count * least;
+    }
+    println!(
+        "{} everyday refused\n  {}",
+        refused.len(),
+        refused.join("\n  ")
+    );
+    assert!(is_enough, "{name}");
+}
+
+#[test]
+fn the_first_fresh_list_is_caught() {
+    measure("first.tsv", 98);
+}
+
+#[test]
+fn the_second_fresh_list_is_caught() {
+    measure("second.tsv", 98);
+}
+
+#[test]
+fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
+    let gate = Gate {
+        safe_mode: SafeMode::Strict,
+        ..Gate::default()
+    };
+    let mut wrong = Vec::new();
+    for row in rows("strict.tsv") {
+        let [wanted, command] = row.as_slice() else {
+            panic!("two cells, not {row:?}");
+        };
+        let is_allowed = gate.judge(&Command::as_given(command)).verdict == Verdict::Allow;
+        if is_allowed != (wanted == "allowed") {
+            wrong.push(format!("{wanted} is wanted: {command}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_interceptor_names_the_tool_for_contested_commands() {
+    let tools = ["read", "search", "find", "edit", "write"];
+    let gate = Gate {
+        interceptor: Some(Interceptor::new(&[])),
+        tools: tools.map(str::to_owned).to_vec(),
+        ..Gate::default()
+    };
+    let mut wrong = Vec::new();
+    for row in rows("interceptor.tsv") {
+        let [wanted, command] = row.as_slice() else {
+            panic!("two cells, not {row:?}");
+        };
+        let suggested = gate.judge(&Command::as_given(command)).suggested_tool;
+        let suggested = suggested.as_deref().unwrap_or("-");
+        if suggested != wanted {
+            wrong.push(format!("{wanted}, not {suggested}: {command}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -34,7 +34,7 @@ pub(crate) fn rules(
     let compiled_in = RULES.iter().map(|rule| {
         let in_force = on.rules().find(|other| other.name == rule.name);
         line_of(
-            in_force.copied().unwrap_or(rule),
+            in_force.unwrap_or(rule),
             in_force.is_some(),
             settings,
             &profile,

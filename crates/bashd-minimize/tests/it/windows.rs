@@ -56,6 +56,7 @@ fn a_window_of_32_kib_shows_most_facts_of_long_outputs() {
     }
     let percent = seen.map(|seen| seen * 100 / all);
     let told = format!("of {all} facts: {seen:?}, {percent:?} %");
+    eprintln!("{told}");
     let [preview, eighth, half, whole] = percent;
     assert!(
         preview < 30 && eighth < 60 && half < 70 && whole > 80,

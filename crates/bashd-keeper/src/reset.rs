@@ -110,7 +110,8 @@ mod tests {
                 Reset::Idle => Reset::Evicted,
                 Reset::Evicted => Reset::BecameJob,
                 Reset::BecameJob => Reset::NewRcScript,
-                Reset::NewRcScript => Reset::Lost,
+                Reset::NewRcScript => Reset::Continued,
+                Reset::Continued => Reset::Lost,
                 Reset::Lost => return None,
             })
         })

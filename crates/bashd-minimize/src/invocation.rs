@@ -175,7 +175,7 @@ fn program_name(name: &str) -> String {
     }
 }
 
-/// Options of a program that stand before its subcommand with a value after them.
+/// Options of a program that come before its subcommand with a value after them.
 fn value_options(program: &str) -> &'static [&'static str] {
     match program {
         "git" => &["-C", "-c", "--git-dir", "--work-tree", "-n"],

@@ -26,8 +26,8 @@ struct KeptNames {
     cases: &'static [&'static str],
 }
 
-/// The list. Boundaries of words are those of ASCII: others would make every line with an accent many
-/// times slower.
+/// The list. Boundaries of words are those of ASCII: others would make every line with an accent
+/// many times slower.
 const NAMES: &[KeptNames] = &[
     KeptNames {
         pattern: r"(?ix) (?: ^ | [^a-z0-9] )

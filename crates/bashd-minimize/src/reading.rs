@@ -128,7 +128,7 @@ const PASSING_ON: &str = "\
 /// Whether the status of a command becomes that of what started it.
 fn passes_status_on(script: &Script, command: &SimpleCommand) -> bool {
     let mut origin = command.origin;
-    // Each starter stands before what it starts.
+    // Each starter comes before what it starts.
     while let CommandOrigin::StartedBy(index) | CommandOrigin::ScriptOf(index) = origin {
         let Some(starter) = script.commands.get(index) else {
             return false;

@@ -21,7 +21,7 @@ pub enum Spelling {
 pub struct FoundAddress {
     /// Its range, quotes included.
     pub span: Range<usize>,
-    /// What stands before `://`.
+    /// The text before `://`.
     pub scheme: String,
     /// The address itself, always with `://`, quotes removed.
     pub url: String,

@@ -1,9 +1,9 @@
 //! Reads bash scripts without running them.
 //!
-//! [`script`] takes a text apart into the commands that bash would execute; [`guard`] judges them by
-//! rules; [`rewrite`] lifts a leading `cd` and trailing line limits off them; [`addresses`] finds
-//! internal URLs. Everything here is pure: no file is opened, no process is made, nothing waits. So a
-//! verdict can be had without an engine, by any program.
+//! [`script`] takes a text apart into the commands that bash would execute; [`guard`] judges them
+//! by rules; [`rewrite`] lifts a leading `cd` and trailing line limits off them; [`addresses`]
+//! finds internal URLs. Everything here is pure: no file is opened, no process is made, nothing
+//! waits. So a verdict can be had without an engine, by any program.
 //!
 //! ```
 //! use bashd_script::guard::{Guard, Verdict};

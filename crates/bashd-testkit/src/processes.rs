@@ -75,6 +75,27 @@ impl Process {
         }
     }
 
+    /// Stops this process, and waits until it stands still or has ended: it starts nothing more.
+    pub fn hold(&self) {
+        let Some(pidfd) = self.open() else { return };
+        let _ = pidfd_send_signal(&pidfd, Signal::STOP);
+        let is_moving = |process: &Self| !matches!(process.state, 'T' | 't' | 'Z' | 'X');
+        while read(self.pid)
+            .filter(is_moving)
+            .is_some_and(|now| now.started == self.started)
+        {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The process ids of its children.
+    pub fn children(&self) -> Vec<i32> {
+        let of_this = all()
+            .into_iter()
+            .filter(|process| process.parent == self.pid);
+        of_this.map(|process| process.pid).collect()
+    }
+
     fn open(&self) -> Option<std::os::fd::OwnedFd> {
         let pidfd = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
         // Open first, compare then: from here on the id cannot mean another process.

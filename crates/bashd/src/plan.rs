@@ -136,6 +136,14 @@ impl Vessel {
         }
     }
 
+    /// Whether the command has a terminal, ours or the client's.
+    pub(crate) fn is_terminal(&self) -> bool {
+        match self {
+            Self::Terminal(_) | Self::ClientTerminal(..) => true,
+            Self::OwnShell | Self::StartedShell | Self::Session(_) => false,
+        }
+    }
+
     /// Whether a shell that was started ahead may be used, even by a call that has to run without
     /// its session.
     pub(crate) fn may_be_started(&self) -> bool {

@@ -69,6 +69,8 @@ pub struct Request {
     /// Longest time that the call waits; then the command continues as a job, and its timeout still
     /// applies.
     pub wait_max: Option<Duration>,
+    /// Whether the call itself said that, and not its server.
+    pub(crate) says_its_wait: bool,
     /// Whether more input may be sent to the command while it runs.
     pub stdin_open: bool,
     /// Whose job it is, if it becomes one; `None` means this program and user.

@@ -6,7 +6,9 @@ use super::state::SharedState;
 use crate::render::{
     self, CallText, OutputExpansion, Preview, RunState, RunView, Tone, ViewContext,
 };
+use bashd::jobs::{ClientEntry, Clients};
 use bashd::request::By;
+use bashd::screen::Size;
 use bashd::{Call, CancellationToken, Engine, Event, Profile, Request, Running};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,8 +35,16 @@ pub(super) struct LiveRun {
     pub(super) has_terminal: bool,
     /// Whether that is shown from the beginning: a call that asked for it wants to be typed at.
     opens_at_once: bool,
-    /// The call that comes after this one, which only prepares its session.
-    next: Option<Box<(Call, bool)>>,
+    /// What comes after this call, which only hands the state of shells on.
+    next: Option<NextRun>,
+}
+
+/// What runs once it has the state of the shell before it.
+enum NextRun {
+    /// A person's own command.
+    Command(String, By),
+    /// A call, and whether it has a terminal.
+    Call(Box<Call>, bool),
 }
 
 impl LiveRun {
@@ -51,10 +61,23 @@ pub(super) struct ConsoleRuns {
     pub(super) cwd: PathBuf,
     home: Option<PathBuf>,
     end_key: ConsoleEndKey,
-    /// What own commands leave to each other.
+    /// What own commands and the session of calls leave to each other.
     state: SharedState,
+    /// Whose shell has it, as it is now.
+    has_state: StateHolder,
+    /// Whose the jobs and sessions are.
+    client: ClientEntry,
     shown: Vec<ConsoleRun>,
     pub(super) live: Option<LiveRun>,
+}
+
+/// Which shell ran last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StateHolder {
+    /// That of a person's command, which left it in the file.
+    Command,
+    /// That of the session of calls.
+    Session,
 }
 
 /// What an event of the running command means to the console.
@@ -78,6 +101,8 @@ impl ConsoleRuns {
     ) -> Self {
         Self {
             state: SharedState::below(&engine.config().shells_dir()),
+            has_state: StateHolder::Command,
+            client: Clients::of(engine.config(), "console").admit(&cwd),
             engine,
             profile,
             cwd,
@@ -115,6 +140,29 @@ impl ConsoleRuns {
 
     /// Runs a person's own command.
     pub(super) fn run(&mut self, command: &str, by: By, size: (u16, u16)) {
+        let mut view = RunView::new(Preview::OwnCommand, self.home.clone());
+        view.called(CallText {
+            command: Some(command.to_owned()),
+            ..CallText::default()
+        });
+        match self.has_state {
+            StateHolder::Command => {
+                let call = self.own_command(command, by, Overlay::size_on(size));
+                self.start(call, true, size);
+            }
+            // First the session of calls leaves what it has.
+            StateHolder::Session => {
+                let leaving = self.in_session(SharedState::leaving());
+                let next = NextRun::Command(command.to_owned(), by);
+                self.start_before(leaving, next, size);
+            }
+        }
+        self.show(view, true);
+    }
+
+    /// A person's own command, in a shell that takes over what the one before left.
+    fn own_command(&mut self, command: &str, by: By, size: Size) -> Call {
+        self.has_state = StateHolder::Command;
         // Nothing of it is cut as an agent's output is.
         let mut request = Request::new(command).profile("default");
         request.setup = Some(self.state.setup());
@@ -123,20 +171,18 @@ impl ConsoleRuns {
         request.by = by;
         request.ui = true;
         request.pty = true;
-        request.terminal_size = Some(Overlay::size_on(size));
-        let mut view = RunView::new(Preview::OwnCommand, self.home.clone());
-        view.called(CallText {
-            command: Some(command.to_owned()),
-            ..CallText::default()
-        });
-        self.start(Call::from(request), true, size);
-        self.show(view, true);
+        request.terminal_size = Some(size);
+        request.owner = Some(self.client.owner().to_owned());
+        Call::from(request)
     }
 
     /// Makes a call as an agent would: judged, rewritten and cut as the profile says.
     pub(super) fn call(&mut self, arguments: &str, size: (u16, u16)) {
         let mut defaults = Request::new("").profile(&self.profile.name);
-        defaults.cwd = Some(self.cwd.clone());
+        let shares_state = self.profile.session.implicit;
+        // A session is where it was, or where the person's last command went.
+        defaults.cwd = (!shares_state).then(|| self.cwd.clone());
+        defaults.owner = Some(self.client.owner().to_owned());
         defaults.ui = true;
         defaults.terminal_size = Some(Overlay::size_on(size));
         let said: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
@@ -146,15 +192,13 @@ impl ConsoleRuns {
         view.called(call);
         let call = Call::json(arguments, defaults);
         let has_terminal = wants_terminal.unwrap_or_default();
-        match self.session_setup() {
+        if shares_state && self.has_state == StateHolder::Command {
             // First its session takes over what the person's commands left.
-            Some(setup) => {
-                self.start(Call::from(setup), false, size);
-                if let Some(live) = &mut self.live {
-                    live.next = Some(Box::new((call, has_terminal)));
-                }
-            }
-            None => self.start(call, has_terminal, size),
+            let takeover = self.in_session(&self.state.takeover(&self.cwd));
+            self.start_before(takeover, NextRun::Call(Box::new(call), has_terminal), size);
+            self.has_state = StateHolder::Session;
+        } else {
+            self.start(call, has_terminal, size);
         }
         if let Some(live) = &mut self.live {
             live.opens_at_once = has_terminal;
@@ -162,13 +206,19 @@ impl ConsoleRuns {
         self.show(view, false);
     }
 
-    /// What brings the session of the profile's calls to the state of the person's own commands.
-    fn session_setup(&self) -> Option<Request> {
-        let takeover = self.state.takeover();
-        let takeover = takeover.filter(|_| self.profile.session.implicit)?;
-        let mut request = Request::new(takeover).profile(&self.profile.name);
+    /// A call in the session of the profile's calls that nobody sees.
+    fn in_session(&self, command: &str) -> Call {
+        let mut request = Request::new(command).profile(&self.profile.name);
         request.by = By::PersonApart;
-        Some(request)
+        request.owner = Some(self.client.owner().to_owned());
+        Call::from(request)
+    }
+
+    fn start_before(&mut self, first: Call, next: NextRun, size: (u16, u16)) {
+        self.start(first, false, size);
+        if let Some(live) = &mut self.live {
+            live.next = Some(next);
+        }
     }
 
     /// A call that is only partly typed.
@@ -271,7 +321,7 @@ impl ConsoleRuns {
             return RunNews::Over;
         };
         if let Some(next) = self.live.as_mut().and_then(|live| live.next.take()) {
-            self.after_setup(&event, next);
+            self.handed_on(&event, next);
             return RunNews::Nothing;
         }
         let mut news = RunNews::Nothing;
@@ -290,8 +340,12 @@ impl ConsoleRuns {
             return news;
         };
         shown.view.event(&event);
-        if let Event::Finished(_) = &event {
+        if let Event::Finished(reply) = &event {
             self.live = None;
+            if reply.session_reset.is_some() {
+                // The next call's shell has nothing of it.
+                self.has_state = StateHolder::Command;
+            }
             if shown.is_own
                 && let Some(directory) = self.state.directory()
             {
@@ -302,16 +356,25 @@ impl ConsoleRuns {
         news
     }
 
-    /// The call before a call sent an event: at its end that call begins.
-    fn after_setup(&mut self, event: &Event, next: Box<(Call, bool)>) {
+    /// What hands the state on sent an event: at its end begins what comes after it.
+    fn handed_on(&mut self, event: &Event, next: NextRun) {
         let Some(live) = &mut self.live else { return };
+        let size = live.overlay.screen().size();
         if !matches!(event, Event::Finished(_)) {
             live.next = Some(next);
             return;
         }
-        let (call, has_terminal) = *next;
+        let (call, has_terminal) = match next {
+            NextRun::Call(call, has_terminal) => (*call, has_terminal),
+            NextRun::Command(command, by) => {
+                if let Some(directory) = self.state.directory() {
+                    self.cwd = directory;
+                }
+                (self.own_command(&command, by, size), true)
+            }
+        };
+        let Some(live) = &mut self.live else { return };
         live.running = self.engine.stream(call.cancel_by(live.token.clone()));
-        let size = live.overlay.screen().size();
         live.overlay = Overlay::new(live.running.keyboard(), size, self.end_key);
         live.has_terminal = has_terminal;
     }

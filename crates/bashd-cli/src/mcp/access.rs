@@ -80,8 +80,8 @@ impl Access {
         }
     }
 
-    /// Who a request without a session is from: whoever has the token. A token that was given names the
-    /// same client after a restart.
+    /// Who a request without a session is from: whoever has the token. A token that was given names
+    /// the same client after a restart.
     pub(super) fn client(&self) -> String {
         match &self.token {
             Token::None => "anybody".to_owned(),

@@ -1,8 +1,8 @@
 //! Asks the client's user whether a command may run, if a rule says so.
 //!
-//! With a handshake the server may ask while the call runs. A stateless client is told that input is
-//! needed, and calls again with it; the state that it brings back is sealed and bound to the same
-//! arguments.
+//! With a handshake the server may ask while the call runs. A stateless client is told that input
+//! is needed, and calls again with it; the state that it brings back is sealed and bound to the
+//! same arguments.
 
 use super::handler::is_stateless;
 use crate::serve::asking::{self, CanBeAsked, PATIENCE};
@@ -45,8 +45,8 @@ enum Way {
     Nobody,
 }
 
-/// Seals what stateless clients carry between two calls. Its key belongs to this process; `None` if the
-/// system has no randomness to make one, and then nobody can be asked.
+/// Seals what stateless clients carry between two calls. Its key belongs to this process; `None` if
+/// the system has no randomness to make one, and then nobody can be asked.
 pub(super) struct Seal(Option<RequestStateCodec>);
 
 impl Seal {
@@ -168,8 +168,8 @@ fn stateless(
     }
 }
 
-/// What the user chose. Accepting alone is no choice: some clients accept forms without showing them to
-/// anybody.
+/// What the user chose. Accepting alone is not a choice: some clients accept forms without showing
+/// them to anybody.
 fn answer_of(result: &ElicitResult) -> ApprovalAnswer {
     let content = result.content.as_ref();
     let choice = content.and_then(|content| content.get(CHOICE)?.as_str());
@@ -179,8 +179,8 @@ fn answer_of(result: &ElicitResult) -> ApprovalAnswer {
     }
 }
 
-/// A form with one required choice and no default: a client can't fill it in by itself, and declines it where
-/// nobody is there.
+/// A form with one required choice and no default: a client can't fill it in by itself, and
+/// declines it where nobody is there.
 fn form(approval: &Approval) -> Option<ElicitRequestParams> {
     let words = ApprovalAnswer::CHOICES.map(|(word, _)| word.to_owned());
     let titles = ApprovalAnswer::CHOICES.map(|(_, answer)| asking::meaning(answer).to_owned());

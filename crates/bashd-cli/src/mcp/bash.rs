@@ -8,6 +8,7 @@ use super::log::ClientLogLevel;
 use super::news::ResourceChange;
 use super::progress::McpProgress;
 use super::result::{self, ResultForm};
+use super::tasks;
 use crate::serve::{ServerBase, asking};
 use bashd::{CancellationToken, Event, Reply, Running};
 use rmcp::RoleServer;
@@ -101,11 +102,15 @@ impl BashTool<'_> {
         tokio::select! {
             biased;
             () = self.log.tell(&context, &reply, warnings) => {}
-            // It is not passed on to a client that asks for nothing more; the answer must not wait for it.
+            // It is not passed on to a client that asks for nothing more; the answer must not wait
+            // for it.
             () = self.load.closing.cancelled() => {}
         }
+        if let Some(task) = tasks::begun(self.shared, self.server, &reply, &context) {
+            return Ok(task.into());
+        }
         if !context.ct.is_cancelled()
-            && let Some(ends) = UntoldEnds::before_reply(self.server, &reply).await
+            && let Some(ends) = UntoldEnds::before_reply(self.shared, self.server, &reply).await
         {
             reply.text = ends.before(&reply.text);
         }

@@ -1,17 +1,18 @@
-//! Ends of jobs: told once, at the head of the client's next reply; and, as they come, by a log message
-//! to those who listen.
+//! Ends of jobs: told once, at the head of the client's next reply; and, as they come, by a log
+//! message to those who listen.
 
 #![expect(
     deprecated,
     reason = "clients of the handshake still read log messages"
 )]
 
+use super::handler::McpServer;
 use super::log::{ClientLogLevel, LOGGER};
 use crate::serve::ServerBase;
 use bashd::Reply;
 use bashd::jobs::Delivery;
 use rmcp::RoleServer;
-use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
+use rmcp::model::{CallToolResult, ContentBlock, LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::service::Peer;
 use serde_json::json;
 use std::collections::HashSet;
@@ -25,18 +26,31 @@ pub(super) struct UntoldEnds {
 
 impl UntoldEnds {
     /// What this client was not told of before this reply, if its profile has a tool for jobs.
-    pub(super) async fn before_reply(server: &ServerBase, reply: &Reply) -> Option<Self> {
-        server.profile.job_tool.as_ref()?;
+    pub(super) async fn before_reply(
+        shared: &McpServer,
+        server: &ServerBase,
+        reply: &Reply,
+    ) -> Option<Self> {
         let left_a_job = reply.left_behind.iter().any(|left| left.job.is_some());
         if reply.job.is_some() || left_a_job {
             server.jobs_begun.note();
         }
+        // A reply that says that a job has started does not begin with its end.
+        Self::but_for(shared, server, reply.job.as_deref()).await
+    }
+
+    /// The same before an answer that is no reply.
+    pub(super) async fn before_answer(shared: &McpServer, server: &ServerBase) -> Option<Self> {
+        Self::but_for(shared, server, None).await
+    }
+
+    async fn but_for(shared: &McpServer, server: &ServerBase, job: Option<&str>) -> Option<Self> {
+        server.profile.job_tool.as_ref()?;
         if !server.jobs_begun.is_so() {
             return None;
         }
-        let jobs = server.engine.jobs();
-        // A reply that says that a job has started does not begin with its end.
-        let delivery = jobs.ended(server.owner(), reply.job.as_deref())?;
+        shared.tasks.forget_left_ones();
+        let delivery = server.engine.jobs().ended(server.owner(), job)?;
         let profile = &server.profile.name;
         let text = server.engine.job_notice(profile, delivery.ended()).await;
         Some(Self { text, delivery })
@@ -46,6 +60,13 @@ impl UntoldEnds {
     pub(super) fn before(self, reply: &str) -> String {
         self.delivery.done();
         format!("{}\n\n{reply}", self.text)
+    }
+
+    /// The same for a result of text.
+    pub(super) fn before_text_of(self, answer: &mut CallToolResult) {
+        if let Some(ContentBlock::Text(shown)) = answer.content.first_mut() {
+            shown.text = self.before(&shown.text);
+        }
     }
 }
 

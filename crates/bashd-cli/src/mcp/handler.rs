@@ -8,7 +8,7 @@
 use super::approval::Seal;
 use super::artifact;
 use super::bash::{self, BashTool};
-use super::ends;
+use super::ends::{self, UntoldEnds};
 use super::instructions;
 use super::job;
 use super::load::Load;
@@ -17,18 +17,20 @@ use super::news::{self, ResourceNews, Subscriptions};
 use super::params;
 use super::resources;
 use super::result::ResultForm;
+use super::tasks::{self, FollowedTasks};
 use crate::serve::client::ServedClient;
 use crate::serve::{RUN_AT_ONCE, ServerBase};
 use bashd::artifact::ArtifactStore;
 use bashd::profile::rules::ArtifactsWhen;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskMethod, CancelTaskParams,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
+    ErrorCode, ErrorData, GetTaskMethod, GetTaskParams, GetTaskResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskMethod, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -42,6 +44,9 @@ const KNOWN: &[&str] = &[
     "resources/templates/list",
     "server/discover",
     "subscriptions/listen",
+    "tasks/cancel",
+    "tasks/get",
+    "tasks/update",
     "tools/call",
     "tools/list",
 ];
@@ -67,6 +72,7 @@ pub(super) struct McpServer {
     pub(super) seal: Seal,
     pub(super) turns: Semaphore,
     pub(super) news: ResourceNews,
+    pub(super) tasks: FollowedTasks,
     pub(super) form: ResultForm,
     bash: Tool,
     job: Option<Tool>,
@@ -89,6 +95,7 @@ impl McpServer {
             job,
             tools,
             news: ResourceNews::new(),
+            tasks: FollowedTasks::default(),
             form,
             server,
             seal: Seal::new(),
@@ -164,8 +171,12 @@ impl ServerHandler for Handler {
             .enable_logging()
             .enable_resources()
             .enable_resources_list_changed()
-            .enable_resources_subscribe()
-            .build();
+            .enable_resources_subscribe();
+        let capabilities = if tasks::are_possible(&self.shared.server) {
+            capabilities.enable_tasks().build()
+        } else {
+            capabilities.build()
+        };
         let mut about = Implementation::new("bashd", env!("CARGO_PKG_VERSION"));
         about.title = Some("bashd".to_owned());
         about.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
@@ -173,6 +184,18 @@ impl ServerHandler for Handler {
         let mut info = ServerConfig::new(capabilities).with_instructions(instructions);
         info.server_info = about;
         info
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut answer = self.negotiate_initialize(&request)?;
+        // The revisions with a handshake have no such tasks.
+        answer.capabilities.extensions = None;
+        Ok(answer)
     }
 
     async fn list_tools(
@@ -205,7 +228,7 @@ impl ServerHandler for Handler {
             .is_some_and(|job| job.name == request.name)
         {
             let server = self.server(&context);
-            let answer = job::answer(server, load, shared.form, request, context);
+            let answer = job::answer(shared, server, load, request, context);
             return Ok(Box::pin(answer).await.into());
         }
         if request.name != shared.bash.name {
@@ -214,7 +237,13 @@ impl ServerHandler for Handler {
             let answer = self.in_store(&context, move |store| {
                 artifact::answer(store, form, arguments)
             });
-            return Ok(answer.await?.into());
+            let mut answer = answer.await?;
+            if !context.ct.is_cancelled()
+                && let Some(ends) = UntoldEnds::before_answer(shared, self.server(&context)).await
+            {
+                ends.before_text_of(&mut answer);
+            }
+            return Ok(answer.into());
         }
         let calls = BashTool {
             shared,
@@ -223,6 +252,41 @@ impl ServerHandler for Handler {
             log: &self.log,
         };
         Box::pin(calls.run(request, context)).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        if !tasks::are_known(&context) {
+            return Err(ErrorData::method_not_found::<GetTaskMethod>());
+        }
+        let task = tasks::get(&self.shared, self.server(&context), &request.task_id);
+        Ok(GetTaskResult::new(task.await?))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if !tasks::are_known(&context) {
+            return Err(ErrorData::method_not_found::<UpdateTaskMethod>());
+        }
+        // No task of ours asks for anything: what needs approval is asked before it runs.
+        tasks::find(self.server(&context), &request.task_id).map(drop)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if !tasks::are_known(&context) {
+            return Err(ErrorData::method_not_found::<CancelTaskMethod>());
+        }
+        tasks::cancel(self.server(&context), &request.task_id).await
     }
 
     async fn list_resources(

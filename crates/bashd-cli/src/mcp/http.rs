@@ -1,6 +1,7 @@
 //! The Streamable HTTP transport: one path, a token before everything else.
 //!
-//! rmcp speaks the protocol, and checks Host and Origin; this file has the listener and the token check.
+//! rmcp speaks the protocol, and checks Host and Origin; this file has the listener and the token
+//! check.
 
 use super::access::{Access, Admission};
 use super::handler::{Handler, McpServer};

@@ -1,4 +1,5 @@
-//! What a model should know before its first call: one line for each feature of the profile that is served.
+//! What a model should know before its first call: one line for each feature of the profile that is
+//! served.
 
 use super::artifact;
 use crate::serve::ServerBase;

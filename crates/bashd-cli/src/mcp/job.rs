@@ -2,6 +2,7 @@
 
 use super::bash::defined;
 use super::ends::UntoldEnds;
+use super::handler::McpServer;
 use super::load::Load;
 use super::progress::McpProgress;
 use super::resources;
@@ -41,11 +42,12 @@ pub(super) fn tool(server: &ServerBase, form: ResultForm) -> Option<Tool> {
     Some(form.announced(tool, || result::object(output)))
 }
 
-/// Answers one call of the tool. Waiting for a job is reported as progress; the job does not need us.
+/// Answers one call of the tool. Waiting for a job is reported as progress; the job does not need
+/// us.
 pub(super) async fn answer(
+    shared: &McpServer,
     server: &ServerBase,
     load: &Load,
-    form: ResultForm,
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> CallToolResult {
@@ -71,11 +73,11 @@ pub(super) async fn answer(
     // It may have taken over an earlier one.
     server.jobs_begun.note();
     if !context.ct.is_cancelled()
-        && let Some(ends) = UntoldEnds::before_reply(server, &reply).await
+        && let Some(ends) = UntoldEnds::before_reply(shared, server, &reply).await
     {
         reply.text = ends.before(&reply.text);
     }
-    result::of_job(reply, form)
+    result::of_job(reply, shared.form)
 }
 
 /// The jobs that a call names.
@@ -90,16 +92,23 @@ fn names(arguments: &Value) -> Vec<String> {
 fn states(server: &ServerBase, names: &[String]) -> String {
     let jobs = server.engine.jobs();
     let find = |name: &String| jobs.find(Whose::Owner(server.owner()), name).ok();
-    let lines = names.iter().filter_map(find).map(|job| {
-        let bytes = for_people::count(job.output_bytes, "byte");
-        let (state, age) = (job.state.name(), job.age_ms as f64 / 1000.0);
-        let line = format!("{}: {state} for {age:.1} s, {bytes} of output", job.alias);
-        match job.last_line.as_str() {
-            "" => line,
-            last => format!("{line}\n{last}"),
-        }
-    });
+    let lines = names.iter().filter_map(find).map(|job| state(&job));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What a job does now, and the last line that it wrote.
+pub(super) fn state(job: &Job) -> String {
+    let bytes = for_people::count(job.output_bytes, "byte");
+    let (state, ms) = (job.state.name(), job.ran_ms());
+    let seconds = ms as f64 / 1000.0;
+    let line = format!(
+        "{}: {state} for {seconds:.1} s, {bytes} of output",
+        job.alias
+    );
+    match job.last_line.as_str() {
+        "" => line,
+        last => format!("{line}\n{last}"),
+    }
 }
 
 async fn until(due: Option<std::time::Instant>) {

@@ -1,8 +1,8 @@
 //! How much one client may have in progress, so that none can fill the memory.
 //!
-//! Requests count from when they are read, answers until they are written. Over the limit nothing more is
-//! read: the client's own pipe fills up, and it waits. An answer that is already a line waits here for its
-//! turn.
+//! Requests count from when they are read, answers until they are written. Over the limit nothing
+//! more is read: the client's own pipe fills up, and it waits. An answer that is already a line
+//! waits here for its turn.
 
 use rmcp::model::RequestId;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! A client's line as a message.
 //!
-//! rmcp reads any message by trying each kind in turn on a copy of it. Most messages are calls of tools: they
-//! are read directly here, with the same result as by rmcp.
+//! rmcp reads any message by trying each kind in turn on a copy of it. Most messages are calls of
+//! tools: they are read directly here, with the same result as by rmcp.
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, JsonRpcMessage,

@@ -1,7 +1,8 @@
 //! `bashd mcp`: the tools of a profile for clients of the Model Context Protocol.
 //!
-//! Both lifecycles are served: the handshake up to 2025-11-25, and the stateless requests of 2026-07-28;
-//! rmcp tells them apart. This file chooses the transport. `handler` answers requests, `bash` runs commands.
+//! Both lifecycles are served: the handshake up to 2025-11-25, and the stateless requests of
+//! 2026-07-28; rmcp tells them apart. This file chooses the transport. `handler` answers requests,
+//! `bash` runs commands.
 
 pub(crate) mod access;
 mod approval;
@@ -23,6 +24,7 @@ mod resources;
 mod result;
 mod resumption;
 mod stdio;
+mod tasks;
 
 use crate::args::Mcp;
 use crate::exit_status::ExitStatus;

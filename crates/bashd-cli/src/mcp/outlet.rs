@@ -1,5 +1,5 @@
-//! The way out to the client: lines are written at once while the client reads, otherwise by a task that
-//! waits.
+//! The way out to the client: lines are written at once while the client reads, otherwise by a task
+//! that waits.
 //!
 //! Both write whole lines in turn: a line is written at once only if the task has nothing to write.
 
@@ -20,8 +20,8 @@ impl Outlet {
         Self(Mutex::new(write))
     }
 
-    /// Writes as much as possible without waiting, and leaves the rest in `line`. `false` if there is
-    /// something left to wait for, even if only the flush; the task that waits finds failures.
+    /// Writes as much as possible without waiting, and leaves the rest in `line`. `false` if there
+    /// is something left to wait for, even if only the flush; the task that waits finds failures.
     pub(super) fn write_now(&self, line: &mut Vec<u8>) -> bool {
         // No task needs to be woken: the one that waits asks for that itself.
         let mut context = Context::from_waker(Waker::noop());

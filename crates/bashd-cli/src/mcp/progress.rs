@@ -74,7 +74,8 @@ impl McpProgress {
         self.tell_that(message)
     }
 
-    /// The same about something else. Its number grows each time: it is the seconds since the start.
+    /// Likewise, about something else. Its number grows each time: it is the seconds since the
+    /// start.
     pub(super) fn tell_that(&mut self, message: String) -> ProgressNotificationParam {
         self.told = Some(Instant::now());
         let elapsed = self.begun.elapsed().as_secs_f64();

@@ -13,8 +13,8 @@ use std::fmt::Write;
 /// Addresses in one answer.
 const PAGE: usize = 100;
 
-/// Bytes of a resource that are returned at most: in JSON they may become six times as many, and clients take no
-/// event of more than a MiB.
+/// Bytes of a resource that are returned at most: in JSON they may become six times as many, and
+/// clients take no event of more than a MiB.
 const LIMIT: u64 = 128 * 1024;
 
 /// What comes between an address and the byte to read from.

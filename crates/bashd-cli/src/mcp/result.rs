@@ -1,11 +1,11 @@
 //! From a reply to a tool's result: its text for the model, its fields for programs.
 //!
-//! Several agents show their model nothing but `structuredContent` where there is one. So a result is its text
-//! alone, and its fields are in `_meta`, which models are not shown; a server for programs gives them as
-//! `structuredContent` ([`ResultForm`]).
+//! Several agents show their model nothing but `structuredContent` where there is one. So a result
+//! is its text alone, and its fields are in `_meta`, which models are not shown; a server for
+//! programs gives them as `structuredContent` ([`ResultForm`]).
 //!
-//! There are two ways to write it: rmcp's own, and the whole answer as a line. The line is written directly from
-//! the reply; rmcp would build a tree first, which takes several times as long.
+//! There are two ways to write it: rmcp's own, and the whole answer as a line. The line is written
+//! directly from the reply; rmcp would build a tree first, which takes several times as long.
 
 use bashd::{FieldType, Reply, ReplyField};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, RequestId, Tool};
@@ -19,11 +19,11 @@ const REPLY: &str = "bashd/reply";
 /// The fields that have places of their own in the protocol.
 const ELSEWHERE: &[&str] = &["text", "is_error"];
 
-/// The same, where the profile's own result has another place, too.
+/// Likewise, if the profile's own result has another place, too.
 const ELSEWHERE_IF_STRUCTURED: &[&str] = &["text", "is_error", "result"];
 
-/// What the text of an error says already. Some agents show their model the whole result of an error, `_meta`
-/// included: it would read everything twice.
+/// What the text of an error says already. Some agents show their model the whole result of an
+/// error, `_meta` included: it would read everything twice.
 const SAID_BY_ERRORS: &[&str] = &["text", "is_error", "output", "error", "result", "denied"];
 
 /// What a program is told of a job; the rest is in the resource `job://{id}`.
@@ -217,7 +217,7 @@ impl<'a> MetaReply<'a, ()> {
     }
 }
 
-/// The same without members that say nothing; a status of 0 does.
+/// The value without members that say nothing; a status of 0 says something.
 fn compact(value: Value) -> Value {
     let says_nothing = |name: &str, value: &Value| match value {
         Value::Null | Value::Bool(false) => true,
@@ -241,7 +241,7 @@ fn compact(value: Value) -> Value {
     }
 }
 
-/// The same with only the facts of each job that a program needs to go on.
+/// The value with only the facts of each job that a program needs to go on.
 fn briefly(value: Value) -> Value {
     match value {
         Value::Object(mut members) => {

@@ -1,8 +1,8 @@
 //! Sessions over HTTP whose answers survive a broken connection.
 //!
-//! rmcp forgets the events of a request once it is answered, so that a client whose connection broke before
-//! would never see the answer. Here the events of the last requests are kept, and a client that comes back
-//! with the id of the last event that it saw gets what came after.
+//! rmcp forgets the events of a request once it is answered, so that a client whose connection
+//! broke before would never see the answer. Here the events of the last requests are kept, and a
+//! client that comes back with the id of the last event that it saw gets what came after.
 
 use futures::stream::{self, Stream, StreamExt};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};

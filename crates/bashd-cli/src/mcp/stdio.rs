@@ -1,7 +1,7 @@
 //! The transport on stdin and stdout: one JSON-RPC message per line, in bounded memory.
 //!
-//! rmcp's own transport ignores what it can't read. Here every message gets an answer, even a line that is
-//! not JSON or too long, or a message whose id is in use.
+//! rmcp's own transport ignores what it can't read. Here every message gets an answer, even a line
+//! that is not JSON or too long, or a message whose id is in use.
 
 use super::load::Load;
 use super::message::{self, LONGEST};
@@ -166,7 +166,8 @@ impl Stdio {
 
     fn push_line(&self, mut line: Vec<u8>) -> Option<oneshot::Receiver<()>> {
         line.push(b'\n');
-        // Waiting answers go first. Otherwise write at once: a task for it would be one more to wake.
+        // Waiting answers go first. Otherwise write at once: a task for it would be one more to
+        // wake.
         if self.load.is_all_written() && self.outlet.write_now(&mut line) {
             return None;
         }
@@ -263,7 +264,8 @@ async fn write_all(
             (Ok(()), true) => outlet.flush().await,
             _ => Ok(()),
         };
-        // Not before the flush: whoever writes at once meanwhile would be woken in place of this task.
+        // Not before the flush: whoever writes at once meanwhile would be woken in place of this
+        // task.
         load.written(weight(&answer.line));
         if written.and(flushed).is_err() {
             load.give_up(None);

@@ -71,3 +71,46 @@ fn an_end_that_its_client_did_not_get_is_told_the_next_one_once() {
     assert_eq!(lines.iter().collect::<Vec<_>>(), [] as [Value; 0]);
     drop(second);
 }
+
+#[test]
+fn an_end_that_a_wait_or_a_kill_answers_is_not_told_before() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let (mut server, path) = serving(&home);
+    let (mut client, lines) = connect(&path);
+    let mut ask = |message: &Value| writeln!(client, "{message}").unwrap();
+    let next = || lines.recv_timeout(PATIENCE).unwrap();
+    let mut told = Vec::new();
+    for round in 0..8 {
+        let gate = home.workspace().join(format!("gate{round}"));
+        let command = format!("until [ -e {} ]; do sleep 0.02; done", gate.display());
+        let arguments = json!({"command": command, "background": true});
+        ask(&json!({"id": "start", "type": "call", "arguments": arguments}));
+        let job = loop {
+            let message = next();
+            if message["id"] == "start" {
+                break message["data"]["job"].clone();
+            }
+            told.push(message);
+        };
+        let action = if round % 2 == 0 { "wait" } else { "kill" };
+        ask(&json!({"id": action, "type": "job", "arguments": {"action": action, "job": job}}));
+        if action == "wait" {
+            // Asked after it, answered before it: by then the wait has begun.
+            ask(&json!({"id": "by", "type": "bash", "command": "true"}));
+            while next()["id"] != "by" {}
+            std::fs::write(gate, "").unwrap();
+        }
+        loop {
+            let message = next();
+            if message["id"] == action {
+                assert_eq!(message["data"]["is_error"], false, "{message}");
+                break;
+            }
+            told.push(message);
+        }
+    }
+    kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
+    server.ended();
+    told.extend(lines.iter());
+    assert_eq!(told, [] as [Value; 0]);
+}

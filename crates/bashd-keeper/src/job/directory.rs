@@ -254,6 +254,9 @@ pub struct CallTerms {
     /// The timeout in seconds that was asked for, if another one holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_timeout: Option<f64>,
+    /// How many milliseconds it would have waited, if its server's own limit ended its wait before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_wait_ms: Option<u64>,
     /// What was said about the request, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,

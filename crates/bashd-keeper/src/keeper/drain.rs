@@ -9,6 +9,10 @@
 //!
 //! A filter that the shell forked just before it ended may not have had its turn on a busy machine.
 //! Then it has both ends of its pipe, or has not moved the reading end to stdin yet.
+//!
+//! Filters in a row end one after the other, and one may end while the processes are being looked
+//! at: the next one was seen with a writer, the writer was not seen any more. So where somebody
+//! reads a pipe, only two looks that find the same processes end the drain.
 
 use super::ending::RunScope;
 use super::life::{KeeperRun, Phase};
@@ -18,6 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Pid;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
@@ -38,6 +43,8 @@ pub(super) struct Drain {
     finish_by: Instant,
     /// When to look again for who does.
     next_look: Instant,
+    /// Who had the run's pipes at the last look.
+    holders: Option<u64>,
 }
 
 /// What has become of a drain.
@@ -64,16 +71,18 @@ impl Drain {
 
     /// When to look again, if what a look found is worth waiting for.
     fn after(&self, outlook: Outlook, now: Instant) -> Option<Instant> {
-        let bound = match outlook {
+        let has_changed = outlook.reads_pipe && self.holders != Some(outlook.holders);
+        let (bound, pause) = match outlook {
             Outlook {
                 is_finishing: true, ..
-            } => self.finish_by,
+            } => (self.finish_by, self.silence.max(LOOK)),
             Outlook {
                 has_unread: true, ..
-            } => self.until,
+            } => (self.until, self.silence.max(LOOK)),
+            Outlook { .. } if has_changed => (self.finish_by, LOOK),
             Outlook { .. } => return None,
         };
-        (now < bound).then(|| bound.min(now + self.silence.max(LOOK)))
+        (now < bound).then(|| bound.min(now + pause))
     }
 }
 
@@ -88,6 +97,7 @@ impl KeeperRun {
             until,
             finish_by: (now + self.drain_finish).max(until).min(deadline),
             next_look: now,
+            holders: None,
         });
     }
 
@@ -102,6 +112,7 @@ impl KeeperRun {
         let outlook = Outlook::of(&self.scope, &self.pumps);
         if let Some(next_look) = drain.after(outlook, now) {
             drain.next_look = next_look;
+            drain.holders = Some(outlook.holders);
             self.phase = Phase::Draining(drain);
             return Drained::NotYet;
         }
@@ -120,6 +131,10 @@ pub(super) struct Outlook {
     pub(super) is_finishing: bool,
     /// Something has input that it has not read yet, and may write more for it.
     pub(super) has_unread: bool,
+    /// Something has a pipe as its stdin, or may get one.
+    reads_pipe: bool,
+    /// A number for the processes that hold the run's pipes, which changes with them.
+    holders: u64,
 }
 
 impl Outlook {
@@ -135,6 +150,9 @@ impl Outlook {
             }
             let pipes = pipes_of(member.pid);
             if pipes.iter().any(|end| ours.contains(&end.number)) {
+                let mut hasher = DefaultHasher::new();
+                (outlook.holders, member.pid.as_raw_nonzero()).hash(&mut hasher);
+                outlook.holders = hasher.finish();
                 outlook.add(member.pid, &pipes);
             }
         });
@@ -148,6 +166,7 @@ impl Outlook {
             if !is_stdin && !is_being_set_up(pid) {
                 continue;
             }
+            self.reads_pipe = true;
             let Some(state) = end.look(pid) else { continue };
             self.is_finishing |= state.has_ended || !is_stdin && end.has_other_end_in(pipes);
             self.has_unread |= is_stdin && state.has_unread;
@@ -202,10 +221,10 @@ impl PipeEnd {
     }
 }
 
-/// Whether a process is a fork that has a turn, or waits for one, and runs no program of its own
-/// yet.
+/// Whether a process is a fork that has a turn, or waits for one or for memory, and runs no program
+/// of its own yet.
 fn is_being_set_up(pid: Pid) -> bool {
-    tree::stat(pid).is_some_and(|stat| stat.is_mere_fork && stat.state == 'R')
+    tree::stat(pid).is_some_and(|stat| stat.is_mere_fork && matches!(stat.state, 'R' | 'D'))
 }
 
 /// Every pipe that a process holds; none if we may not look.

@@ -60,7 +60,7 @@ impl<'a> GroupLines<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FoundGroup {
     Beginning(PrefixGroup),
-    /// Lines have the same form around their first word, which stands in them again.
+    /// Lines have the same form around their first word, which occurs in them again.
     FirstWord(PlainGroup),
     /// Lines end alike.
     End(PlainGroup),
@@ -176,7 +176,7 @@ fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<PlainGroup>
 pub(super) struct PrefixGroup {
     lines: usize,
     pub(super) length: usize,
-    /// Bytes of the beginning that are no blanks: those cost next to no tokens.
+    /// Bytes of the beginning that are not blanks: those cost next to no tokens.
     shared: usize,
     /// What the indent of each member costs, in bytes.
     indent: usize,
@@ -190,7 +190,8 @@ impl PrefixGroup {
     }
 }
 
-/// What an indent costs: one blank before a word is part of its token, two are a token of their own.
+/// What an indent costs: one blank before a word is part of its token, two are a token of their
+/// own.
 pub(super) fn indent_cost(depth: usize) -> usize {
     if depth > 0 { 2 } else { 1 }
 }
@@ -267,7 +268,7 @@ fn end_gain(members: &[&str], from: usize) -> usize {
     shared_end(&rests) * (members.len().saturating_sub(1))
 }
 
-/// Bytes that are no blanks, and no drawings.
+/// Bytes that are neither blanks nor drawings.
 fn weight(bytes: &[u8]) -> usize {
     let is_drawn = |byte: &u8| matches!(byte, b' ' | b'\t' | b'|' | b'-' | b'^' | b'~' | b'=');
     bytes.iter().filter(|byte| !is_drawn(byte)).count()

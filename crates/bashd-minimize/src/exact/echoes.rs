@@ -96,8 +96,8 @@ fn reference<'a>(
     (tokens_about(&reference) + LEAST_GAIN <= saved).then_some(reference)
 }
 
-/// About how many tokens a line has: words, groups of digits, and other characters; blanks and drawn
-/// lines have next to none.
+/// About how many tokens a line has: words, groups of digits, and other characters; blanks and
+/// drawn lines have next to none.
 fn tokens_about(line: &str) -> usize {
     let mut tokens = 1;
     let mut run = 0;
@@ -269,8 +269,8 @@ fn mixed(sum: u64, word: u64) -> u64 {
     (sum.rotate_left(23) ^ word).wrapping_mul(SPREAD)
 }
 
-/// How many lines from here equal those from `earlier` on, without overlap and without trouble; none
-/// if they are too short for a reference.
+/// How many lines from here equal those from `earlier` on, without overlap and without trouble;
+/// none if they are too short for a reference.
 fn same_lines(all: &[&str], earlier: usize, at: usize, work: &Work) -> usize {
     let pairs = all
         .iter()

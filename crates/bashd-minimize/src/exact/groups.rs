@@ -126,7 +126,7 @@ impl Grouped<'_> {
         self.again += 1;
     }
 
-    /// Lines whose first word stands in them again. Returns the heading.
+    /// Lines whose first word occurs in them again. Returns the heading.
     fn write_words(&mut self, members: &[&str], indent: &str) -> String {
         let first = members.first().copied().unwrap_or_default();
         let mark = self.mark.to_string();

@@ -38,7 +38,7 @@ impl KnownHeading {
         at - self.end <= FARTHEST
     }
 
-    /// What stands before everything else in it.
+    /// What comes before everything else in it.
     pub(super) fn blanks(&self) -> &str {
         leading_blanks(self.parts.first().map_or("", String::as_str))
     }

@@ -59,7 +59,7 @@ pub(super) fn first_word(line: &str) -> &str {
     line.split(' ').next().unwrap_or_default()
 }
 
-/// Shorter words stand in a line again by chance.
+/// Shorter words occur in a line again by chance.
 const SHORTEST_WORD: usize = 3;
 
 /// What stands around the first word of a line wherever it stands.
@@ -70,7 +70,7 @@ pub(super) struct WordForm<'a> {
 }
 
 impl<'a> WordForm<'a> {
-    /// The form of a line; `None` if its first word does not stand in it again.
+    /// The form of a line; `None` if its first word does not occur in it again.
     pub(super) fn of(line: &'a str) -> Option<Self> {
         let word = first_word(line);
         let rest = line.get(word.len()..)?;

@@ -246,7 +246,7 @@ impl EndlessScreen {
     }
 
     fn finish(mut self, ends_with_line_end: bool) -> PlainForm<'static> {
-        // What follows the last line end is no line if nothing was written there.
+        // What follows the last line end is not a line if nothing was written there.
         if ends_with_line_end
             && self.rows.len() > 1
             && self.rows.last().is_some_and(|row| row.cells.is_empty())

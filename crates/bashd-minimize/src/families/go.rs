@@ -87,7 +87,7 @@ impl Filter for Go {
     }
 }
 
-/// Whether a line ends a package, so that nothing of a test stands there.
+/// Whether a line ends a package, so that nothing of a test is there.
 fn is_end(line: Option<&&str>) -> bool {
     line.is_some_and(|line| {
         line.is_empty()

@@ -1,6 +1,6 @@
 //! make, gcc, clang and what they start: a recipe may print anything, so only make's own lines
-//! about directories are noise, and only where all of them name the same one: what a compiler says of
-//! `a.c` is about the directory that make has entered.
+//! about directories are noise, and only where all of them name the same one: what a compiler says
+//! of `a.c` is about the directory that make has entered.
 
 use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput};

@@ -87,7 +87,7 @@ impl Filter for Pytest {
                 noise.leave_forms(0..input.lines.len(), &PASSED);
                 leave_described(input, noise);
             }
-            // A name that stands in the line twice, as it does in unittest's, confirms itself.
+            // A name that is in the line twice, as it does in unittest's, confirms itself.
             "unittest" if has_passed(input) => {
                 leave_named_twice(input, noise);
                 leave_described(input, noise);

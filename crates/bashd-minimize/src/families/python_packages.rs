@@ -79,7 +79,7 @@ fn wheel(line: &str) -> Option<&str> {
     file.get(..dashes.next()?)
 }
 
-/// The same for every spelling of a name.
+/// A form that all spellings of a name share.
 fn normal(package: &str) -> String {
     package.to_ascii_lowercase().replace(['_', '.'], "-")
 }

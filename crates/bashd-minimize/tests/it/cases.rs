@@ -1,7 +1,8 @@
 //! Recorded outputs of real tools: what is shown of each, its facts, and the tokens saved.
 //!
-//! A case is a folder `tests/cases/TOOL/CASE/` with `command`, `exit`, `raw`, `expected` and `facts`. With
-//! `BASHD_BLESS=1` these tests write `expected` and the table of `docs/minimizer.md` instead of comparing them.
+//! A case is a folder `tests/cases/TOOL/CASE/` with `command`, `exit`, `raw`, `expected` and
+//! `facts`. With `BASHD_BLESS=1` these tests write `expected` and the table of `docs/minimizer.md`
+//! instead of comparing them.
 
 use bashd_minimize::{Digest, FilterSettings, Reach, Subject, Unchanged, minimize, rebuild};
 use bashd_testkit::sources;

@@ -1,7 +1,8 @@
 //! Outputs that nobody recorded, written by hand with their facts before they were measured: every
 //! fact is in what is shown, and nothing in it is false.
 //!
-//! `tests/fresh/README.md` says how they came to be. `BASHD_SHOW_LOST=1` prints what is shown of each.
+//! `tests/fresh/README.md` says how they came to be. `BASHD_SHOW_LOST=1` prints what is shown of
+//! each.
 
 use crate::outside::judged_facts;
 use bashd_minimize::{FilterSettings, Subject, minimize};

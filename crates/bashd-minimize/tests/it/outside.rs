@@ -2,8 +2,8 @@
 //! a rule marks, and a table of what is saved, lost and false, for each tool and both halves.
 //!
 //! `tests/outside/README.md` says how they were chosen and made. With `BASHD_BLESS=1` the
-//! test writes the table of `docs/minimizer-corpus.md`; without, no tool may lose more than it says there.
-//! `BASHD_SHOW_LOST=1` prints what is lost and false (of the developed half alone).
+//! test writes the table of `docs/minimizer-corpus.md`; without, no tool may lose more than it says
+//! there. `BASHD_SHOW_LOST=1` prints what is lost and false (of the developed half alone).
 
 mod facts;
 mod plain;

@@ -1,8 +1,8 @@
 //! The contract of the tiers, checked by machine: what is shown can be read back.
 //!
 //! *Exact*: `rebuild` gives the plain form. *Noise*: what is missing is counted in the footer, by
-//! kind and to the line. A line that is neither of the plain form nor a notice whose numbers hold is
-//! a falsehood.
+//! kind and to the line. A line that is neither of the plain form nor a notice whose numbers hold
+//! is a falsehood.
 
 use crate::cases::{Case, cases};
 use bashd_minimize::{

@@ -1,4 +1,4 @@
-//! The processes above bashd: what ends them ends bashd, and often whoever called it.
+//! The processes above bashd: what ends them ends bashd, and often its caller.
 
 /// A process above bashd.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,9 @@
-//! What a rule is about: the commands that it is shown, by their names, and what it is shown of them.
+//! What a rule is about: the commands that it is shown, by their names, and what it is shown of
+//! them.
 //!
-//! The names stand in the rule's table and nowhere else. What judges gets the words after the name, and so
-//! can't ask for a name that the table lacks; the filter that spares most commands every question is made
-//! of the same table.
+//! The names are in the rule's table and nowhere else. What judges gets the words after the name,
+//! and so can't ask for a name that the table lacks; the filter that spares most commands every
+//! question is made of the same table.
 
 use super::directory::Directories;
 use super::git::{self, GitCall};
@@ -16,7 +17,8 @@ use std::sync::OnceLock;
 /// Something that a rule is about, and when that offends.
 #[derive(Debug)]
 pub(super) enum Concern {
-    /// Programs of these names. `mkfs.*` is every name that begins so; two letters must stand before the star.
+    /// Programs of these names. `mkfs.*` is every name that begins so; two letters must stand
+    /// before the star.
     Programs {
         names: &'static [&'static str],
         /// Judges the words after the name.
@@ -99,7 +101,8 @@ impl Concern {
     }
 }
 
-/// What a rule looks for in the script as a whole: it is asked only if one of these commands is there.
+/// What a rule looks for in the script as a whole: it is asked only if one of these commands is
+/// there.
 #[derive(Debug)]
 pub(super) struct WholeConcern {
     /// Names of programs, in lists.
@@ -269,7 +272,8 @@ pub(super) struct Suspect<'a> {
     directory: Directories,
 }
 
-/// The commands that a rule may have something against, in their order: most have a name that no rule is about.
+/// The commands that a rule may have something against, in their order: most have a name that no
+/// rule is about.
 pub(super) struct Suspects<'a> {
     list: Vec<Suspect<'a>>,
     /// The rules that are about any of them, or about the script.
@@ -319,7 +323,8 @@ impl<'a> Suspects<'a> {
         list.iter().filter(move |suspect| suspect.rules & bit != 0)
     }
 
-    /// Those that the rule with this bit looks for in the script as a whole; none if there is nothing for it.
+    /// Those that the rule with this bit looks for in the script as a whole; none if there is
+    /// nothing for it.
     pub(super) fn sought_by(&self, bit: u64) -> Option<Sought<'_>> {
         let bit = bit << WHOLE;
         (self.rules & bit != 0).then_some(Sought {
@@ -437,8 +442,8 @@ mod tests {
         assert_eq!(count(script), 0);
     }
 
-    /// A rule of another name than `x` is never asked about it, so that a list of names that lacks one is
-    /// seen by the rule's own cases: nothing else could make them come out right.
+    /// A rule of another name than `x` is never asked about it, so that a list of names that lacks
+    /// one is seen by the rule's own cases: nothing else could make them come out right.
     #[test]
     fn a_name_that_the_list_lacks_is_judged_by_nobody() {
         let offends_by = |about: &Concern, text: &str| {

@@ -10,8 +10,8 @@ const MOST_COMPONENTS: usize = 16;
 
 /// The working directory while a script is read in the order of its text.
 ///
-/// `cd` in a subshell or substitution counts until the text leaves them. One that may not have worked
-/// counts all the same: what comes after it was written for that directory.
+/// `cd` in a subshell or substitution counts until the text leaves them. One that may not have
+/// worked counts all the same: what comes after it was written for that directory.
 #[derive(Debug, Clone)]
 pub(super) struct Directories {
     current: Rc<Path>,

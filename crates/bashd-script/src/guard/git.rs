@@ -1,4 +1,5 @@
-//! A git command line: its subcommand, whatever precedes it, and through aliases that the text tells.
+//! A git command line: its subcommand, whatever precedes it, and through aliases that the text
+//! tells.
 
 use super::git_settings::{self, ConfigPairs};
 use super::safe_mode::tokens;

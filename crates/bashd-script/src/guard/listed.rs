@@ -130,7 +130,8 @@ fn listed_by_tool(source: &SimpleCommand, before: usize) -> Decision {
     Decision::deny_if(paths.into_iter().any(|path| trees::is_tree(&path)))
 }
 
-/// `kill $(ps -e …)`, `ps aux | awk '{print $2}' | xargs kill`: every process, unless one is looked for.
+/// `kill $(ps -e …)`, `ps aux | awk '{print $2}' | xargs kill`: every process, unless one is looked
+/// for.
 pub(super) fn killed(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
     let found = sought.commands().find(|(at, command)| {
         let near = near(script, *at);

@@ -221,8 +221,8 @@ struct EnabledRule {
 }
 
 impl Guard {
-    /// The compiled-in rules of these names, and the user's own. [`DEFAULT_RULES`] stands for all that
-    /// are on by default. Unknown names are skipped: whoever reads the names checks them.
+    /// The compiled-in rules of these names, and the user's own. [`DEFAULT_RULES`] stands for all
+    /// that are on by default. Unknown names are skipped: the code that reads them checks them.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, own: &[UserRule]) -> Self {
         let mut rules: Vec<EnabledRule> = Vec::new();
         let mut add = |rule: &'static Rule| {
@@ -246,7 +246,7 @@ impl Guard {
         }
     }
 
-    /// The same rules, those of the documents to their letter.
+    /// These rules, with those of the documents to the letter.
     #[must_use]
     pub fn to_the_letter(mut self) -> Self {
         for enabled in &mut self.rules {
@@ -257,7 +257,7 @@ impl Guard {
         self
     }
 
-    /// The same rules without these.
+    /// The rules without these.
     #[must_use]
     pub fn without(mut self, names: &[String]) -> Self {
         self.rules

@@ -78,7 +78,7 @@ pub(super) fn is_everything(word: &Word) -> bool {
     components.into_iter().all(paths::matches_all_names)
 }
 
-/// A pathspec without what stands before its path: `:/`, `:`, `:(top,glob)`.
+/// A pathspec without what comes before its path: `:/`, `:`, `:(top,glob)`.
 fn without_magic(text: &str) -> &str {
     let Some(rest) = text.strip_prefix(':') else {
         return text;

@@ -139,7 +139,7 @@ const ROWS: &[ToolRow] = &[
     asks(&["reg"], "delete"),
 ];
 
-/// A shell or interpreter that runs as its owner, whoever calls it.
+/// A shell or interpreter that runs as its owner, no matter who calls it.
 fn sets_owner(call: &ProgramCall<'_>) -> Decision {
     let sets = |text: &str| {
         matches!(text, "u+s" | "+s" | "ug+s" | "g+s" | "a+s")

@@ -84,7 +84,7 @@ pub(super) const RULE: Rule = Rule {
     ]),
 };
 
-/// The same by other programs.
+/// Likewise, by other programs.
 const OTHERS: &[ToolRow] = &[
     asks(&["svn"], "revert").with(&["-R", "--recursive", "--depth=infinity"]),
     asks(&["svn"], "cleanup").with(&["--remove-unversioned", "--remove-ignored"]),

@@ -57,7 +57,7 @@ fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
             reads && feeds(source, command) || is_substituted(source, command)
         };
         let sources: Vec<&SimpleCommand> = near.iter().filter(is_fed).collect();
-        // A changer hides only what stands in the text already: a list of files is no script.
+        // A changer hides only what is already in the text: a list of files is not a script.
         let has_text = || {
             let mut all = sources.iter();
             all.any(|source| prints_text(source) || here_string(source))

@@ -101,7 +101,7 @@ fn kill(call: &ProgramCall<'_>) -> Decision {
         let pid = pid.and_then(|text| text.parse::<u32>().ok());
         pid.is_some_and(|pid| (call.ancestors)().iter().any(|above| above.pid == pid))
     };
-    // `kill [0-9]*`: names of processes are no files.
+    // `kill [0-9]*`: names of processes are not files.
     let is_pattern = |word: &Word| word.has_glob();
     let mut targets = targets.iter();
     Decision::ask_if(targets.any(|word| names_parent(word) || is_above(word) || is_pattern(word)))

@@ -101,15 +101,17 @@ const MOST_FILES: usize = 16;
 
 /// `curl -o x URL && bash x`: nobody has read it between the two.
 fn saved_and_run(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
-    let saves = |command: &SimpleCommand| {
+    let is_download = |command: &SimpleCommand| {
         let name = command.name().unwrap_or_default();
         matches!(name, "curl" | "fetch") || is_saver(name)
     };
-    let (first, _) = sought.commands().find(|(_, command)| saves(command))?;
+    let (first, _) = sought
+        .commands()
+        .find(|(_, command)| is_download(command))?;
     let mut saved: Vec<&str> = Vec::new();
     for command in script.commands.iter().skip(first) {
         let words = command.arguments();
-        if saves(command) && saved.len() < MOST_FILES {
+        if is_download(command) && saved.len() < MOST_FILES {
             saved.extend(saved_by(command));
         } else if !saved.is_empty() {
             let path = command

@@ -31,7 +31,7 @@ pub(super) const RUNNERS: &[&str] = &["eval", "source", ".", "xargs", "parallel"
 /// How far apart in the text commands may stand that feed each other.
 const MOST_APART: usize = 256;
 
-/// The commands that stand near one: whoever feeds it is among them.
+/// The commands near one: those that feed it are among them.
 pub(super) fn near(script: &Script, at: usize) -> &[SimpleCommand] {
     let end = (at + MOST_APART).min(script.commands.len());
     let near = script.commands.get(at.saturating_sub(MOST_APART)..end);
@@ -40,7 +40,7 @@ pub(super) fn near(script: &Script, at: usize) -> &[SimpleCommand] {
 
 /// Whether a command comes before another one in the same pipeline.
 pub(super) fn feeds(source: &SimpleCommand, reader: &SimpleCommand) -> bool {
-    // Commands of a script that does not stand in the text as it is are all at the same place.
+    // Commands of a script that is not literally in the text are all at the same place.
     let is_before = || {
         source.span == reader.span
             && source.place.pipeline == reader.place.pipeline
@@ -128,26 +128,26 @@ pub(super) fn has_unknown(word: &Word) -> bool {
 /// Whether a command runs what another one, inside its words, prints: `bash <(curl …)`,
 /// `sh -c "$(curl …)"`, `eval "$(curl …)"`.
 pub(super) fn is_substituted(inner: &SimpleCommand, runner: &SimpleCommand) -> bool {
-    let is_runner = |name: &str| is_interpreter(name) || matches!(name, "eval" | "source" | ".");
-    runner.name().is_some_and(is_runner)
-        && inner.place.inside.contains(Construct::Substitution)
-        && runner.arguments().iter().any(|word| holds(word, inner))
-        || is_input(inner, runner)
-}
-
-/// `bash < <(curl …)`, `bash <<< "$(curl …)"`
-fn is_input(inner: &SimpleCommand, runner: &SimpleCommand) -> bool {
-    let is_runner =
-        |name: &str| is_interpreter(name) || matches!(name, "source" | "." | "xargs" | "parallel");
-    let in_target = |word: &Word| holds(word, inner);
-    let runs = !matches!(runner.name(), Some("xargs" | "parallel")) || runs_input(runner);
-    runner.name().is_some_and(is_runner)
-        && runs
-        && inner.place.inside.contains(Construct::Substitution)
-        && runner
-            .redirects
-            .iter()
-            .any(|redirect| !redirect.operator.writes() && in_target(&redirect.target))
+    // Most commands are in none: that is asked first, since every pair of neighbours is.
+    if !inner.place.inside.contains(Construct::Substitution) {
+        return false;
+    }
+    let Some(name) = runner.name() else {
+        return false;
+    };
+    let in_words = || runner.arguments().iter().any(|word| holds(word, inner));
+    // `bash < <(curl …)`, `bash <<< "$(curl …)"`
+    let in_input = || {
+        let mut redirects = runner.redirects.iter();
+        redirects.any(|redirect| !redirect.operator.writes() && holds(&redirect.target, inner))
+    };
+    let takes_words = || is_interpreter(name) || matches!(name, "eval" | "source" | ".");
+    let takes_input = || match name {
+        "source" | "." => true,
+        "xargs" | "parallel" => runs_input(runner),
+        name => is_interpreter(name),
+    };
+    in_words() && takes_words() || in_input() && takes_input()
 }
 
 /// Whether a command stands inside a word that only running can tell.

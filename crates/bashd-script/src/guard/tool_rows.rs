@@ -8,8 +8,8 @@ use crate::script::Word;
 pub(super) struct ToolRow {
     /// The programs, any of which is meant. Each has at least two letters.
     pub(super) programs: &'static [&'static str],
-    /// Words that are not options, in this order, perhaps with others between them: `volume prune`. A star
-    /// at the end of a word is any end; `a|b` is one of both.
+    /// Words that are not options, in this order, perhaps with others between them: `volume prune`.
+    /// A star at the end of a word is any end; `a|b` is one of both.
     pub(super) words: &'static str,
     /// Options, one of which must be there. Empty: none need be.
     pub(super) with: &'static [&'static str],
@@ -31,17 +31,17 @@ pub(super) const fn asks(programs: &'static [&'static str], words: &'static str)
 }
 
 impl ToolRow {
-    /// The same row, if one of these options is there.
+    /// This row, if one of these options is there.
     pub(super) const fn with(self, with: &'static [&'static str]) -> Self {
         Self { with, ..self }
     }
 
-    /// The same row, unless one of these words is there.
+    /// This row, unless one of these words is there.
     pub(super) const fn without(self, without: &'static [&'static str]) -> Self {
         Self { without, ..self }
     }
 
-    /// The same row, which denies.
+    /// This row, which denies.
     pub(super) const fn denies(self) -> Self {
         Self {
             decision: Decision::Deny,

@@ -2,6 +2,7 @@
 
 use super::paths::{Path, PathStart, UNKNOWN, could_match, is_many, matches_all_names};
 use super::user_rule::Decision;
+use std::borrow::Cow;
 
 /// Directories of the root without which a system or its data are lost.
 const TOP: &[&str] = &[
@@ -208,7 +209,10 @@ pub(super) fn of_file(path: &Path) -> Decision {
 }
 
 /// The same path, with homes and the ways around that the kernel offers as what they are.
-fn at_home(path: &Path) -> Path {
+fn at_home(path: &Path) -> Cow<'_, Path> {
+    if path.start != PathStart::Root {
+        return Cow::Borrowed(path);
+    }
     let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
     let (start, cut) = match (path.start, names.as_slice()) {
         (PathStart::Root, ["proc", _, "root", ..]) => (PathStart::Root, 3),
@@ -219,15 +223,15 @@ fn at_home(path: &Path) -> Path {
         }
         (PathStart::Root, ["var", "root", ..]) => (PathStart::Home, 2),
         (PathStart::Root, ["root", ..]) => (PathStart::Home, 1),
-        _ => return path.clone(),
+        _ => return Cow::Borrowed(path),
     };
     let components = path.components.get(cut..).unwrap_or_default().to_vec();
     let inner = Path { start, components };
-    if start == PathStart::Root {
-        at_home(&inner)
+    Cow::Owned(if start == PathStart::Root {
+        at_home(&inner).into_owned()
     } else {
         inner
-    }
+    })
 }
 
 /// The components before those at the end that mean everything.

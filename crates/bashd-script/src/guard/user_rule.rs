@@ -27,7 +27,7 @@ pub struct UserRule {
     /// `--forced`.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Path prefixes: an argument or a written file lies below one of them.
+    /// Path prefixes: an argument or a written file is below one of them.
     #[serde(default)]
     pub paths: Vec<String>,
     /// A pattern over the whole text, instead of the parsed view.

@@ -1,7 +1,7 @@
 //! A trailing `| tail -n N` becomes a limit on the lines that are shown.
 //!
-//! `tail` runs as `cat`, whatever alias or function has that name, so that all output is kept and the
-//! status stays as written. `head` stays, because it ends the program that writes to it; an
+//! `tail` runs as `cat`, whatever alias or function has that name, so that all output is kept and
+//! the status stays as written. `head` stays, because it ends the program that writes to it; an
 //! explicit limit replaces its count. Only a script whose whole output passes through that pipeline
 //! is changed: in `make; ls | tail -n 3` the limit would hide what `make` printed.
 

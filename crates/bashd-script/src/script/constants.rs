@@ -1,9 +1,9 @@
 //! What is known of variables at some place of the text: `d=/; rm -rf $d`.
 //!
 //! In text order, an assignment replaces what is known; inside a condition or a loop's body it adds
-//! a possibility, since it is unknown whether it runs. What a subshell, a substitution or the body of
-//! a function changes is forgotten behind it. How known values get into words is in `filling.rs`,
-//! what a command changes in `learning.rs`.
+//! a possibility, since it is unknown whether it runs. What a subshell, a substitution or the body
+//! of a function changes is forgotten behind it. How known values get into words is in
+//! `filling.rs`, what a command changes in `learning.rs`.
 
 use super::view::{Assigned, Assignment, Construct, Joint, SimpleCommand};
 use super::word::{ScriptText, Word, WordPart};
@@ -75,7 +75,7 @@ pub(super) struct OuterScopes {
 }
 
 impl Constants {
-    /// The same knowledge for a script that another shell runs here, with its own positional
+    /// This knowledge for a script that another shell runs here, with its own positional
     /// parameters.
     pub(super) fn hand_on(&self, own: &[Assignment], positional: Option<&[Word]>) -> Self {
         let mut handed_on = if self.values.len() + self.texts.len() > MOST_HANDED_ON {
@@ -125,7 +125,8 @@ impl Constants {
         self.work <= MOST_WORK
     }
 
-    /// Moves to a scope, and forgets what those that end have changed; returns whether it is a new one.
+    /// Moves to a scope, and forgets what those that end have changed; returns whether it is a new
+    /// one.
     pub(super) fn enter(&mut self, scope: u32, around: &[u32]) -> bool {
         while let Some((open, start)) = self.scopes.last().copied() {
             if is_inside(scope, open, around) {

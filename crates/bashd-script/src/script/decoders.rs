@@ -1,4 +1,5 @@
-//! Programs that turn a text into another, worked out: `base64 -d`, `rev`, `tr`, `xxd -r`, `sed s/a/b/`.
+//! Programs that turn a text into another, worked out: `base64 -d`, `rev`, `tr`, `xxd -r`,
+//! `sed s/a/b/`.
 
 use super::word::Word;
 

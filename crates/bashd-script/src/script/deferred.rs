@@ -5,7 +5,7 @@ use super::view::SimpleCommand;
 use super::word::{ScriptText, WordPart};
 use super::word_reader::Quoting;
 
-/// Most bytes of an expansion that is kept: longer ones are no disguise of a word.
+/// Most bytes of an expansion that is kept: longer ones do not disguise a word.
 pub(super) const MOST_BYTES: usize = 4096;
 
 /// Programs whose output may be worked out (`printed.rs`).
@@ -15,7 +15,7 @@ pub(super) const PRINTING: [&str; 27] = [
     "true", ":", "python3", "perl", "whoami",
 ];
 
-/// `${…}`, `$((…))`: what stands behind the dollar, without the braces.
+/// `${…}`, `$((…))`: what follows the dollar, without the braces.
 pub(super) fn expansion(raw: &str, quoted: bool) -> WordPart {
     if raw.len() > MOST_BYTES {
         return WordPart::Unknown { quoted };
@@ -77,8 +77,8 @@ fn variable(name: &'static str, quoting: Quoting) -> WordPart {
     }
 }
 
-/// The output of a substitution, if its one command makes it plain: an `echo` of one word, `pwd`, or
-/// where the repository begins.
+/// The output of a substitution, if its one command makes it plain: an `echo` of one word, `pwd`,
+/// or where the repository begins.
 pub(super) fn plain_output(commands: &[SimpleCommand], quoting: Quoting) -> Option<WordPart> {
     let [command] = commands else { return None };
     if !command.redirects.is_empty() {

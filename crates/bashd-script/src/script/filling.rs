@@ -104,8 +104,8 @@ impl Constants {
         marked(&self.rows(&word, Splice::Split))
     }
 
-    /// The possible words of a command: several rows if its name has several values. Behind them, if
-    /// others of its words have several, the rows with one value each, unless they are many.
+    /// The possible words of a command: several rows if its name has several values. Behind them,
+    /// if others of its words have several, the rows with one value each, unless they are many.
     fn fill_words(&mut self, words: Vec<Word>) -> Vec<Vec<Word>> {
         let mut rows: Vec<Vec<Word>> = vec![Vec::new()];
         let mut exact: Vec<Vec<Word>> = vec![Vec::new()];

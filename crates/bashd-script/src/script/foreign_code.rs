@@ -1,8 +1,8 @@
 //! What code of other languages runs in a shell or removes, where that is a literal:
 //! `os.system('rm -rf /')`, `subprocess.run(['rm', '-rf', '/'])`, `shutil.rmtree('/')`.
 //!
-//! No language is parsed: a call is a name that stands in a table, and the literals behind it are its
-//! arguments.
+//! No language is parsed: a call is a name from a table, and the literals behind it are
+//! its arguments.
 
 use super::escapes;
 
@@ -137,7 +137,7 @@ fn calls(code: &str, found: &mut Vec<String>) {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         if *byte == b'"' || *byte == b'\'' {
-            // A name in a literal is no call.
+            // A name in a literal is not a call.
             at += literal(code, at).map_or(1, |(_, length)| length);
             continue;
         }

@@ -1,5 +1,5 @@
-//! Scripts and commands that git itself runs: aliases and programs in `-c`, `rebase -x`, `bisect run`,
-//! `submodule foreach`, `filter-branch`.
+//! Scripts and commands that git itself runs: aliases and programs in `-c`, `rebase -x`,
+//! `bisect run`, `submodule foreach`, `filter-branch`.
 
 use super::inner_scripts::printed_text;
 use super::view::SimpleCommand;

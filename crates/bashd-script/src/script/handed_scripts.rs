@@ -1,5 +1,5 @@
-//! Text that a command hands to a shell: `bash -c`, `eval`, `source`, `trap`, functions, aliases, files
-//! that the script wrote, code of other languages.
+//! Text that a command hands to a shell: `bash -c`, `eval`, `source`, `trap`, functions, aliases,
+//! files that the script wrote, code of other languages.
 
 use super::constants::NamedText;
 use super::inner_scripts::{
@@ -39,7 +39,7 @@ pub(super) const NAMES: [&str; 24] = [
     "sftp",
 ];
 
-/// How deep aliases may stand in each other: two may name each other for ever.
+/// How deep aliases may be nested: two may name each other forever.
 const MOST_ALIASES: usize = 3;
 
 /// Most lines that `parallel` reads, each of which is a word of a command.
@@ -332,7 +332,7 @@ fn is_shell_line(word: &Word) -> bool {
     first.is_some_and(|first| SHELLS.contains(&first))
 }
 
-/// A script that does not stand in the text as it is.
+/// A script that is not literally in the text.
 fn apart(text: String, span: Span) -> InnerScript {
     InnerScript {
         text,

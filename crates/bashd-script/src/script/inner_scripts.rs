@@ -225,7 +225,7 @@ pub(super) fn callback(arguments: &[Word]) -> Option<&Word> {
     arguments.get(at + 1)
 }
 
-/// The script of a line of `crontab`: what stands behind the five fields of its time.
+/// The script of a line of `crontab`: what follows the five fields of its time.
 pub(super) fn crontab_script(text: &str) -> String {
     let mut scripts = String::new();
     for line in text

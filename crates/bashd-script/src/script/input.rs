@@ -1,5 +1,5 @@
-//! What a command reads, where that is in the text: a here-document, a file that the script wrote, or
-//! what is printed into its pipe.
+//! What a command reads, where that is in the text: a here-document, a file that the script wrote,
+//! or what is printed into its pipe.
 
 use super::inner_scripts::printed_text;
 use super::lowering::Lowering;
@@ -45,7 +45,7 @@ impl Lowering<'_> {
         if !found.is_empty() {
             return found;
         }
-        // It stands in a group that reads the pipe around it.
+        // It is in a group that reads the pipe around it.
         let around = of_pipeline(place.outermost_pipeline, u32::MAX);
         if place.stage == 0 && !around.is_empty() {
             return around;
@@ -94,8 +94,8 @@ impl Lowering<'_> {
         Some((printed, span))
     }
 
-    /// What a command prints. What only running could tell of its words was given up already, but may be
-    /// worked out again from the text: `cat <(echo x)`.
+    /// What a command prints. What only running could tell of its words was given up already, but
+    /// may be worked out again from the text: `cat <(echo x)`.
     fn output_of(&mut self, command: &SimpleCommand, piped: Option<String>) -> Option<String> {
         let is_unknown = |word: &Word| word.known().is_none();
         let is_first = piped.is_none();
@@ -107,7 +107,7 @@ impl Lowering<'_> {
         self.constants.printed_by(text)
     }
 
-    /// `while read x; do …; done <<< text`: the redirect stands behind the group.
+    /// `while read x; do …; done <<< text`: the redirect follows the group.
     fn input_of_group(&mut self, command: &SimpleCommand) -> Option<(String, Span)> {
         if command.place.inside.is_empty() {
             return None;

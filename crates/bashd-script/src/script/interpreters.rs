@@ -1,5 +1,6 @@
-//! Programs with a language of their own, and where their code stands: `python -c`, `perl -e`, `awk`,
-//! `vim -c`, `tar --checkpoint-action`. What the code runs or removes is in `foreign_code.rs`.
+//! Programs with a language of their own, and where their code stands: `python -c`, `perl -e`,
+//! `awk`, `vim -c`, `tar --checkpoint-action`. What the code runs or removes is in
+//! `foreign_code.rs`.
 
 use super::foreign_code::{self, Language};
 use super::inner_scripts::printed_text;
@@ -16,7 +17,7 @@ struct Interpreter {
     letters: &'static str,
     /// Long options with code as their value.
     long: &'static [&'static str],
-    /// Whether the first word that is no option is code.
+    /// Whether the first word that is not an option is code.
     is_operand: bool,
 }
 

@@ -307,7 +307,8 @@ impl ScriptReader<'_> {
         false
     }
 
-    /// Passes over `-p` and `--`. Behind anything else a `{` is a word: `time rm { x` removes two files.
+    /// Passes over `-p` and `--`. Behind anything else a `{` is a word: `time rm { x` removes two
+    /// files.
     fn skip_options_of_time(&mut self) {
         for option in ["-p", "--"] {
             let rest = self.text.as_bytes().get(self.position..self.end);

@@ -346,7 +346,7 @@ impl Constants {
         if let (Some(from), Some(to), None) = (names.next(), names.next(), names.next()) {
             if let Some(text) = self.text(NamedText::File, file_key(from)) {
                 self.define(NamedText::File, file_key(to), &text);
-            } else if is_program(from) {
+            } else if is_program(from) && !to.ends_with(['/', '.']) {
                 // `cp /bin/rm x; ./x -rf /`
                 self.define(NamedText::Alias, to, from);
                 self.define(NamedText::Alias, &format!("./{}", file_key(to)), from);

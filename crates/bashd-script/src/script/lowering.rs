@@ -1,4 +1,5 @@
-//! From commands as written to all commands: with known values, through wrappers, into inner scripts.
+//! From commands as written to all commands: with known values, through wrappers, into inner
+//! scripts.
 
 use super::Context;
 use super::beginnings::Beginnings;
@@ -33,7 +34,7 @@ static STARTING: Beginnings = wrappers::NAMES
     .and(&started::NAMES)
     .and(&handed_scripts::NAMES);
 
-/// The same names whole: the prefixes leave a few that only begin like them.
+/// These names in full: the prefixes leave a few that only begin like them.
 static STARTING_NAMES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     let names = wrappers::names().chain(interpreters::names());
     let names = names.chain(SHELLS).chain(started::NAMES);
@@ -75,9 +76,9 @@ pub(super) struct Lowering<'a> {
 /// Who runs an inner script.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum InnerShell {
-    /// The same shell: what it changes stays (`eval`, `source`).
+    /// In this shell: what it changes stays (`eval`, `source`).
     Same,
-    /// The same shell, with other positional parameters: the body of a function.
+    /// In this shell, with other positional parameters: the body of a function.
     Function,
     /// Another one.
     Other,

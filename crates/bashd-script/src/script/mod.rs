@@ -1,11 +1,12 @@
 //! A script as the guard sees it: every simple command, with what is known of its words.
 //!
-//! Our own scan reads everything, in linear time, and never gives up. Where `sound`, a reader of its own that knows the
-//! usual grammar and nothing else, agrees that bash accepts the text, that is the view: there is only one way to read it,
-//! and the tests hold the scan against a second parser there, with bash as the referee. Of anything unusual that is right
-//! and small enough, tree-sitter-bash adds the commands that the scan did not see. So a syntax that one of them can't read
-//! never hides a command from the other. On top of that, `wrappers` sees through `sudo`, `xargs` or `bash -c`, and
-//! `constants` follows what variables hold.
+//! Our own scan reads everything, in linear time, and never gives up. Where `sound`, a reader of
+//! its own that knows the usual grammar and nothing else, agrees that bash accepts the text, that
+//! is the view: there is only one way to read it, and the tests hold the scan against a second
+//! parser there, with bash as the referee. Of anything unusual that is right and small enough,
+//! tree-sitter-bash adds the commands that the scan did not see. So a syntax that one of them can't
+//! read never hides a command from the other. On top of that, `wrappers` sees through `sudo`,
+//! `xargs` or `bash -c`, and `constants` follows what variables hold.
 //!
 //! Pure and total: any text gives a [`Script`]. Only its bounds fail closed, by [`Script::bound`].
 //! What it can't know (`eval "$x"`, the words of a file that is sourced) it says to be unknown.

@@ -1,4 +1,5 @@
-//! `${…}` with something done to it, where the value is known: `${x:0:2}`, `${x%.*}`, `${!x}`, `${a[1]}`.
+//! `${…}` with something done to it, where the value is known: `${x:0:2}`, `${x%.*}`, `${!x}`,
+//! `${a[1]}`.
 
 use super::constants::{Constants, Known, MOST_POSSIBILITIES, text_word};
 use super::few::Few;
@@ -360,8 +361,8 @@ impl Constants {
     }
 }
 
-/// Whether an expansion of `HOME` is the home, or a directory above it, whatever the home is called:
-/// `${HOME%/}`, `${HOME:0}`. What takes its beginning off is a name.
+/// Whether an expansion of `HOME` is the home, or a directory above it, whatever the home is
+/// called: `${HOME%/}`, `${HOME:0}`. What takes its beginning off is a name.
 fn is_still_home(parameter: &ParameterText<'_>) -> bool {
     let operation = parameter.operation;
     let keeps_beginning = operation.starts_with(['%', '/', '^', ','])

@@ -1,8 +1,9 @@
 //! What the parser is asked at all: it has no bound on time or stack of its own.
 //!
-//! It looks for ways out of errors by trying, and some texts have exponentially many: 150 bytes of `r | r |`
-//! with a slip in them take tree-sitter half a second. So it gets only what our scan finds to be right, small, and not
-//! too rich in what branches. The tests' second parser needs the same: twenty parentheses take it as long.
+//! It looks for ways out of errors by trying, and some texts have exponentially many: 150 bytes of
+//! `r | r |` with a slip in them take tree-sitter half a second. So it gets only what our scan
+//! finds to be right, small, and not too rich in what branches. The tests' second parser needs the
+//! same: twenty parentheses take it as long.
 
 use super::byte_set::ByteSet;
 

@@ -1,4 +1,5 @@
-//! The shell's patterns on texts that are known: `*`, `?`, `[…]`, and a backslash before what is itself.
+//! The shell's patterns on texts that are known: `*`, `?`, `[…]`, and a backslash before what is
+//! itself.
 
 /// Whether a pattern matches a whole text.
 pub(super) fn matches(pattern: &[char], text: &[char]) -> bool {

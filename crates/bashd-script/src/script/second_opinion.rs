@@ -1,8 +1,8 @@
 //! For tests: where brush-parser sees commands in a script. Production code never asks it.
 //!
-//! It is a reader that shares nothing with ours, and so a good one to be held against. It is asked about small,
-//! shallow texts only: its recursion is as deep as the text is nested, and some of its errors are found after more
-//! than linear time.
+//! It is a reader that shares nothing with ours, and so a good one to be held against. It is asked
+//! about small, shallow texts only: its recursion is as deep as the text is nested, and some of its
+//! errors are found after more than linear time.
 
 use brush_parser::ast::{
     AndOr, AndOrList, Command, CompoundCommand, CompoundList, CompoundListItem, FunctionBody,
@@ -49,8 +49,8 @@ fn has_long_descriptor(text: &[u8]) -> bool {
     false
 }
 
-/// Here-documents inside expansions make the parser (0.4.0) unwrap characters that are not there, and one
-/// without a name (`<<''`) makes it read the end of the text for ever.
+/// Here-documents inside expansions make the parser (0.4.0) unwrap characters that are not there,
+/// and one without a name (`<<''`) makes it read the end of the text forever.
 fn has_odd_here_doc(text: &str) -> bool {
     let mut after_operators = text.split("<<").skip(1).peekable();
     let has_expansion = ["$(", "${", "$[", "`"]

@@ -124,11 +124,12 @@ fn field(text: &str, between: char) -> Option<(String, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::Span;
 
     fn of(words: &[&str]) -> Vec<String> {
         let words: Vec<Word> = words
             .iter()
-            .map(|word| Word::of(*word, Default::default()))
+            .map(|word| Word::of(*word, Span::default()))
             .collect();
         executed(&words)
     }

@@ -37,14 +37,16 @@ impl Script {
         }
     }
 
-    /// Whether nothing in it was left unread. The bounds of the parser are no property of a command: what
-    /// it is not asked about, and our own scan finds nothing wrong with, is read whole.
+    /// Whether nothing in it was left unread. The bounds of the parser are no property of a
+    /// command: what it is not asked about, and our own scan finds nothing wrong with, is read
+    /// whole.
     pub(crate) fn is_read_whole(&self, text: &str) -> bool {
         let by_scan = || self.is_sound && !parser_limits::allow(text);
         self.bound.is_none() && (self.readings != Readings::ScanOnly || by_scan())
     }
 
-    /// Whether bash will certainly accept it: our own check says so, or the parser where that gives up.
+    /// Whether bash will certainly accept it: our own check says so, or the parser where that gives
+    /// up.
     fn is_vouched_for(&self, text: &str) -> bool {
         // `bash -c` takes it for an option.
         if text.starts_with(['-', '+']) {

@@ -241,7 +241,7 @@ impl ScriptReader<'_> {
     }
 }
 
-/// How many bytes of a descriptor (`2`, `{fd}`) stand before a redirect's operator.
+/// How many bytes of a descriptor (`2`, `{fd}`) come before a redirect's operator.
 fn descriptor_length(rest: &[u8]) -> usize {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let length = if rest.first() == Some(&b'{') {

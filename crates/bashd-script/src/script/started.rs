@@ -1,5 +1,5 @@
-//! Commands that a command starts with its own words: behind a wrapper, in `find -exec`, under a name that
-//! is a pattern or unknown.
+//! Commands that a command starts with its own words: behind a wrapper, in `find -exec`, under a
+//! name that is a pattern or unknown.
 
 use super::lowering::Lowering;
 use super::view::{CommandOrigin, SimpleCommand, Span};
@@ -168,8 +168,9 @@ fn has_comma(command: &SimpleCommand) -> bool {
 /// Most words of a command that are left out in turn.
 const MOST_CHOICES: usize = 8;
 
-/// A word of several possibilities that stands in a list has become several words, and which of them belong
-/// together is not kept: the same command without each of them, and without all before it.
+/// A word of several possibilities that stands in a list has become several words, and which of
+/// them belong together is not kept: the same command without each of them, and without all before
+/// it.
 fn other_choices(command: &SimpleCommand) -> Vec<Vec<Word>> {
     let words = command.words.as_slice();
     let is_same = |one: &Word, other: &Word| {

@@ -25,7 +25,7 @@ pub struct Script {
     pub constructs: Constructs,
     /// Who could read it.
     pub readings: Readings,
-    /// The bound that it breaks: what lies beyond was not read, so nobody may call it harmless.
+    /// The bound that it breaks: what is beyond was not read, so nobody may call it harmless.
     pub bound: Option<Bound>,
     /// Whether the scan found nothing that bash would not accept.
     pub(super) is_sound: bool,
@@ -139,7 +139,7 @@ impl SimpleCommand {
     /// The name without its directory (`rm` for `/bin/rm`), if it is known.
     pub fn name(&self) -> Option<&str> {
         let name = self.words.first()?.known()?;
-        let directory = name.bytes().rposition(|byte| byte == b'/');
+        let directory = memchr::memrchr(b'/', name.as_bytes());
         let name = name.get(directory.map_or(0, |slash| slash + 1)..)?;
         (!name.is_empty()).then_some(name)
     }
@@ -301,14 +301,14 @@ pub struct CommandPlace {
     pub stage: u32,
     /// Whether its stdin may be a pipe: it is a later stage, or inside of one.
     pub reads_pipe: bool,
-    /// How it is joined to what stands before it in its list.
+    /// How it is joined to what comes before it in its list.
     pub joint: Joint,
     /// Whether it runs in the background.
     pub background: bool,
     /// What it is inside of.
     pub inside: Constructs,
-    /// Which shell's variables it changes: a subshell, a substitution and a function's body are each
-    /// a scope of their own.
+    /// Which shell's variables it changes: a subshell, a substitution and a function's body are
+    /// each a scope of their own.
     pub(super) scope: u32,
 }
 

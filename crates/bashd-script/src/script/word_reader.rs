@@ -345,7 +345,7 @@ impl<'a> ScriptReader<'a> {
 
     /// `(…)` of a substitution, starting at its parenthesis: its commands are read, its output is
     /// unknown.
-    /// `sign` is what stands before it: `$`, `<` or `>`.
+    /// `sign` is what comes before it: `$`, `<` or `>`.
     pub(super) fn read_substitution(&mut self, pieces: &mut Pieces, quoting: Quoting, sign: u8) {
         let start = self.position;
         self.skip(1);

@@ -1,5 +1,5 @@
-//! Programs that run another one, or a script: where its words begin among theirs. Which programs, and
-//! their options, is data: `wrappers.tsv`.
+//! Programs that run another one, or a script: where its words begin among theirs. Which programs,
+//! and their options, is data: `wrappers.tsv`.
 
 use super::beginnings::Beginnings;
 use super::few::Few;
@@ -14,7 +14,7 @@ const TABLE: &str = include_str!("wrappers.tsv");
 /// Prefixes of their names.
 pub(super) const NAMES: Beginnings = Beginnings::NONE.and_table(TABLE);
 
-/// What stands behind the options of a program.
+/// What follows the options of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Behind {
     Command,

@@ -1,7 +1,9 @@
-//! The corpus: commands as attackers, careless models and everybody write them, with the class of each.
+//! The corpus: commands as attackers, careless models and everybody write them, with the class of
+//! each.
 //!
-//! A row is what is wanted, a class, a rule, a command. With all rules that are on by default a bad row must
-//! be denied or asked about, and an everyday row must pass. With its own rule alone it must be judged as wanted.
+//! A row is what is wanted, a class, a rule, a command. With all rules that are on by default a bad
+//! row must be denied or asked about, and an everyday row must pass. With its own rule alone it
+//! must be judged as wanted.
 
 use crate::documented::{directory, documented};
 use bashd_script::guard::{
@@ -79,7 +81,8 @@ fn with_default_settings_bad_rows_are_caught_and_everyday_rows_pass() {
 
 #[test]
 fn the_documents_table_and_the_default_rules_agree_on_what_is_catastrophic() {
-    // What the documents' rules have against everyday work below a home is not shared by the default.
+    // What the documents' rules have against everyday work below a home is not shared by the
+    // default.
     let everyday = ["rm -rf ~/.cache/pip", "git add -A", "rm -rf ~/x"];
     let guard = Guard::new([DEFAULT_RULES], &[]);
     for command in everyday {
@@ -143,8 +146,8 @@ fn every_rule_has_lines_for_each_of_its_verdicts_and_no_others() {
     }
 }
 
-/// Everything that a model reads of an objection: one line that says what is wrong and what to do, and the
-/// place in the text.
+/// Everything that a model reads of an objection: one line that says what is wrong and what to do,
+/// and the place in the text.
 #[test]
 fn every_objection_is_one_line_that_helps_and_points_at_the_command() {
     // `no_blind_git_add` has a document's text, which says both in its own words.

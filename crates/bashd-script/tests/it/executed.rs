@@ -1,10 +1,10 @@
-//! What a script really runs against the verdict: random scripts under real bash, with stubs in place of
-//! the programs that could do harm.
+//! What a script really runs against the verdict: random scripts under real bash, with stubs in
+//! place of the programs that could do harm.
 //!
-//! Each script hides one command by several means. It runs in a scratch directory with a `PATH` that has
-//! nothing but stubs and a few harmless programs; a stub writes down its name and words. Where a stub was
-//! called in a way that a rule denies, the verdict on the script must not be `allow`. Where none was, the
-//! script was harmless, and refusals are counted.
+//! Each script hides one command by several means. It runs in a scratch directory with a `PATH`
+//! that has nothing but stubs and a few harmless programs; a stub writes down its name and words.
+//! Where a stub was called in a way that a rule denies, the verdict on the script must not be
+//! `allow`. Where none was, the script was harmless, and refusals are counted.
 
 use crate::guard_properties::Random;
 use crate::spellings::{base64, spelled};
@@ -71,8 +71,8 @@ const GOOD: [&[&str]; 6] = [
 /// What stands around a command.
 struct Around {
     name: &'static str,
-    /// `%` is the text, `%q` the text in single quotes, `%b` the text as base64, `%l` the text if it
-    /// can stand in a literal of another language.
+    /// `%` is the text, `%q` the text in single quotes, `%b` the text as base64, `%l` the text if
+    /// it can stand in a literal of another language.
     template: &'static str,
     /// Whether it can only take the words of one command.
     takes_words: bool,
@@ -273,7 +273,8 @@ impl Stage {
     }
 }
 
-/// How many scripts are run: all in a soak run, a fraction otherwise, or what `BASHD_FUZZ_SCRIPTS` says.
+/// How many scripts are run: all in a soak run, a fraction otherwise, or what `BASHD_FUZZ_SCRIPTS`
+/// says.
 fn scripts_to_run() -> usize {
     let told = std::env::var("BASHD_FUZZ_SCRIPTS")
         .ok()

@@ -1,4 +1,5 @@
-//! What a script runs, seen through its disguises: `tests/cases/reading/`, a line a script with its class.
+//! What a script runs, seen through its disguises: `tests/cases/reading/`, a line a script with its
+//! class.
 
 use bashd_script::guard::safe_mode::SafeMode;
 use bashd_script::guard::{Gate, Guard, RULES, Verdict};

@@ -1,8 +1,9 @@
-//! Scripts in which real bash has the last word: what is said to be right, and what commands there are in them.
+//! Scripts in which real bash has the last word: what is said to be right, and what commands there
+//! are in them.
 //!
-//! Scripts are put together from pieces of the grammar; most are then changed a little. Where they are
-//! said to be right, bash finds no mistake in them, and where another parser sees a command, so does our
-//! scan, unless bash does not accept the text.
+//! Scripts are put together from pieces of the grammar; most are then changed a little. Where they
+//! are said to be right, bash finds no mistake in them, and where another parser sees a command, so
+//! does our scan, unless bash does not accept the text.
 
 use crate::second_opinion;
 use bashd_script::script::{Readings, Script, ScriptShape, builtins};
@@ -303,7 +304,8 @@ fn seen_by_another(script: &str) -> Option<Vec<usize>> {
     is_small.then(|| second_opinion::read(script))?
 }
 
-/// Where commands begin to our scan, also those that others start. The text is too long for the parser to be asked.
+/// Where commands begin to our scan, also those that others start. The text is too long for the
+/// parser to be asked.
 fn seen_by_the_scan(script: &str) -> Vec<usize> {
     let padding = format!("{}\n", "#".repeat(PADDING));
     let commands = Script::parse(&format!("{padding}{script}")).commands;
@@ -313,7 +315,8 @@ fn seen_by_the_scan(script: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Whether the other parser is known to be wrong here: mostly it has seen the command, and says that it is elsewhere.
+/// Whether the other parser is known to be wrong here: mostly it has seen the command, and says
+/// that it is elsewhere.
 fn is_misread(script: &str, start: usize) -> bool {
     let (before, after) = script.split_at_checked(start).unwrap_or_default();
     let is_blank = after.starts_with([' ', '\n']);
@@ -336,7 +339,8 @@ fn generated(count: usize) -> impl Iterator<Item = String> {
     })
 }
 
-/// Every text of the case files of the guard, of rewriting and of the oracle. Not all of them are scripts.
+/// Every text of the case files of the guard, of rewriting and of the oracle. Not all of them are
+/// scripts.
 fn recorded() -> impl Iterator<Item = String> {
     let mut texts = Vec::new();
     for folder in ["tests/cases", "../bashd/tests/cases/oracle"] {

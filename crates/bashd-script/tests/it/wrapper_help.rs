@@ -1,5 +1,5 @@
-//! The table of wrappers against what the programs say of themselves: every option that `--help` shows with
-//! a value, and that a wrapper's line lacks, would make its value look like the command.
+//! The table of wrappers against what the programs say of themselves: every option that `--help`
+//! shows with a value, and that a wrapper's line lacks, would make its value look like the command.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};

@@ -50,7 +50,8 @@ impl Engine {
         tool::notice::text(self.results(&profile, &self.jobs()), ended).await
     }
 
-    /// What the call of a job that has ended would have answered under that profile, had it waited.
+    /// What the call of a job would have answered under that profile, had it waited until now: of
+    /// one that has not ended, that it goes on.
     pub async fn job_reply(&self, profile: &str, job: &Job) -> Reply {
         let found = self.0.profile(profile);
         let profile = found.unwrap_or_else(|_| self.0.fallback(profile));

@@ -32,7 +32,7 @@ pub use bashd_keeper::job::end_line::EndLines;
 pub use claim::JobLimits;
 pub use clients::{ClientEntry, Clients};
 pub use completion::{Completions, Delivery};
-pub use news::{JobNews, JobProgress, OwnerNews, Tell};
+pub use news::{JobNews, JobProgress, JobWatch, OwnerNews, Tell};
 pub use output::{JobOutput, OutputQuery, OutputStart, SearchCount};
 pub use screen::{JobScreen, JobTerminal, ScreenQuery};
 pub use state::{Job, JobState};

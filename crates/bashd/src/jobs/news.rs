@@ -57,7 +57,7 @@ pub enum Tell {
 
 /// A wait for a job, during which nobody else is told of its end.
 #[derive(Debug)]
-pub(crate) struct JobWatch {
+pub struct JobWatch {
     _lock: fs::File,
 }
 
@@ -76,7 +76,7 @@ impl Jobs {
 
 impl JobWatch {
     /// Keeps the end of a job from others until this is dropped.
-    pub(crate) fn begin(job: &Job) -> Option<Self> {
+    pub fn begin(job: &Job) -> Option<Self> {
         let lock = open(&job.directory).ok()?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared).ok()?;
         Some(Self { _lock: lock })

@@ -159,6 +159,20 @@ impl OutputSource {
         })
     }
 
+    /// The same as it is now: what is written from now on is not part of it.
+    pub(super) fn so_far(self) -> Self {
+        let fixed = |reader: SpoolReader| {
+            let (bytes, lines) = (reader.readable_end(), reader.lines());
+            reader.ending_at(bytes, lines)
+        };
+        match self {
+            Self::Live(control, readers) => {
+                Self::Live(control, readers.into_iter().map(fixed).collect())
+            }
+            stored @ Self::Stored(..) => stored,
+        }
+    }
+
     /// A stream as it may be shown.
     pub(super) fn view(&self, stream: Stream) -> Option<View<'_>> {
         match self {

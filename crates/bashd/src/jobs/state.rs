@@ -258,6 +258,21 @@ impl Job {
         }
     }
 
+    /// Whether its server's own limit ended its call's wait, so that somebody may wait on in the
+    /// call's place.
+    pub fn was_left_early(&self) -> bool {
+        self.call.full_wait_ms.is_some()
+    }
+
+    /// Whether the call would still wait for it.
+    pub fn is_waited_for(&self) -> bool {
+        let wait = self.call.full_wait_ms.map(Duration::from_millis);
+        // What its own limit ends by then is waited for until that is done.
+        let is_time_left =
+            wait.is_none_or(|wait| self.limit <= wait || Duration::from_millis(self.age_ms) < wait);
+        !self.has_ended() && is_time_left
+    }
+
     /// Its state in one word: `running`, `completed` (with status 0), `failed`, `cancelled`.
     pub fn outcome(&self) -> &'static str {
         if self.state.is_alive() && !self.has_ended() {

@@ -1,5 +1,5 @@
-//! The one reader of what a terminal is sent as lines: escape sequences are dropped, a carriage return
-//! and a backspace move back, and what is then written replaces what was there.
+//! The one reader of what a terminal is sent as lines: escape sequences are dropped, a carriage
+//! return and a backspace move back, and what is then written replaces what was there.
 //!
 //! Who keeps the lines is a [`LineSink`]: a reply's text, or the last lines of a live view.
 

@@ -35,6 +35,7 @@ pub(super) fn terms(lines: LineLimits, accepted: &Accepted) -> CallTerms {
         head: lines.head.map(NonZeroU64::get),
         tail: lines.tail.map(NonZeroU64::get),
         requested_timeout: accepted.requested_timeout,
+        full_wait_ms: accepted.full_wait.map(|wait| wait.as_millis() as u64),
         notices: accepted
             .notices
             .iter()

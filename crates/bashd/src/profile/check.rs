@@ -133,6 +133,11 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     placeholders("reply.texts.exit", &texts.exit, &["code"])?;
     placeholders("reply.texts.signal", &texts.signal, &["signal", "name"])?;
     placeholders("reply.texts.timed_out", &texts.timed_out, &["seconds"])?;
+    placeholders(
+        "reply.texts.timed_out_silent_in_terminal",
+        &texts.timed_out_silent_in_terminal,
+        &["seconds"],
+    )?;
     placeholders("reply.texts.denied", &texts.denied, &["rule", "message"])?;
     placeholders("reply.texts.output_lost", &texts.output_lost, &["notice"])?;
     placeholders(

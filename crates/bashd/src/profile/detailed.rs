@@ -49,10 +49,11 @@ pub(super) fn of_run(profile: &Profile, finished: &Finished) -> Shaped {
 
 /// What ended it, then the output.
 fn ended(profile: &Profile, finished: &Finished) -> String {
-    let ended = shape::ended_text(&profile.reply.texts, finished).unwrap_or_default();
+    let texts = &profile.reply.texts;
+    let ended = shape::ended_text(texts, finished).unwrap_or_default();
     let output = shape::partial_output(profile, finished);
     if output.is_empty() {
-        ended
+        shape::ended_silently(texts, finished).unwrap_or(ended)
     } else {
         format!("{ended}\n{output}")
     }

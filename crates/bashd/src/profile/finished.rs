@@ -72,6 +72,7 @@ pub(crate) fn finished(
         },
         session_reset: run.session_reset,
         limits: run.limits.clone(),
+        in_terminal: plan.vessel.is_terminal(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
     }
 }
@@ -190,20 +191,41 @@ pub(crate) fn of_job(
     job: &JobEnding<'_>,
     keep: impl FnOnce() -> Option<KeptArtifact>,
 ) -> io::Result<Reply> {
+    let ending = Ending::Ran(Box::new(so_far(profile, out, job, keep)?));
+    Ok(reply::reply(profile, &ending, job.ran_for))
+}
+
+/// What the call of a job that goes on answers, as `backgrounded` tells it. All of its output is
+/// stored: the job's file.
+pub(crate) fn of_running_job(
+    profile: &Profile,
+    out: View<'_>,
+    job: &JobEnding<'_>,
+    backgrounded: impl FnOnce(Finished) -> BackgroundedCall,
+) -> io::Result<Reply> {
+    let so_far = so_far(profile, out, job, || None)?;
+    let ending = Ending::Backgrounded(Box::new(backgrounded(so_far)));
+    Ok(reply::reply(profile, &ending, job.ran_for))
+}
+
+fn so_far(
+    profile: &Profile,
+    out: View<'_>,
+    job: &JobEnding<'_>,
+    keep: impl FnOnce() -> Option<KeptArtifact>,
+) -> io::Result<Finished> {
     let written = WrittenCounts::of(out.source(), None);
     let lines = LineLimits::new(job.call.head, job.call.tail);
     let views = Views::of_one(out);
     let cut = views.cut(profile, lines)?;
     let kept = cut.leaves_out().then(keep).flatten();
-    let finished = Finished {
+    Ok(Finished {
         timeout: job.limit,
         requested_timeout: job.call.requested_timeout,
         ran_for: job.ran_for,
         notices: job.call.notices.iter().map(Notice::request).collect(),
         ..of_output(written, cut.arrange(kept), job.exit, job.ended_by)
-    };
-    let ending = Ending::Ran(Box::new(finished));
-    Ok(reply::reply(profile, &ending, job.ran_for))
+    })
 }
 
 /// A run of which only its output and its end are known.
@@ -230,6 +252,7 @@ fn of_output(
         left_behind: Vec::new(),
         output_unfinished: false,
         missing_program: None,
+        in_terminal: false,
         terminal: None,
         session_reset: None,
         limits: None,

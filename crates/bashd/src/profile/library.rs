@@ -94,8 +94,8 @@ impl Library {
         }
     }
 
-    /// The profile used for a reply that says that this one can't be had: the compiled-in one of that
-    /// name, so that the reply keeps its form, or else the default.
+    /// The profile used for a reply that says that this one can't be had: the compiled-in one of
+    /// that name, so that the reply keeps its form, or else the default.
     #[expect(
         clippy::expect_used,
         reason = "compiled in; a test loads every one of them"

@@ -37,7 +37,7 @@ pub(crate) fn digest(
     // A caller that asks for certain lines wants exactly those.
     let is_wanted = profile.output.minimize == MinimizeSwitch::On
         && plan.lines.is_none()
-        && plan.vessel.terminal().is_none()
+        && !plan.vessel.is_terminal()
         && run.err.is_none();
     let length = run.out.len();
     if !is_wanted || length < minimize::SHORTEST as u64 || length > settings.max_bytes as u64 {

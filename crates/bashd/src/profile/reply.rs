@@ -117,6 +117,8 @@ pub struct Finished {
     pub missing_program: Option<String>,
     /// Why the session's shell is gone, or is another one than before.
     pub session_reset: Option<Reset>,
+    /// Whether it had a terminal, ours or the client's.
+    pub in_terminal: bool,
     /// The client's terminal that it ran in.
     pub terminal: Option<String>,
     /// Its resource limits.

@@ -73,7 +73,10 @@ impl Sets {
                 request.timeout = Some(seconds(name, value)?);
                 request.timeout_as_given = value.as_f64();
             }
-            Self::WaitMax => request.wait_max = Some(seconds(name, value)?),
+            Self::WaitMax => {
+                request.wait_max = Some(seconds(name, value)?);
+                request.says_its_wait = true;
+            }
             Self::Until => {
                 let wait = tool::until(value);
                 request.until = Some(wait.map_err(|problem| {

@@ -305,12 +305,26 @@ fn not_runnable(finished: &Finished) -> Option<Option<&str>> {
 }
 
 pub(super) fn ended_text(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {
+    ended_in(&texts.timed_out, &texts.cancelled, finished)
+}
+
+/// What ended a run in a terminal that wrote nothing, if there are other words for that.
+pub(super) fn ended_silently(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {
+    let (timed_out, cancelled) = (
+        &texts.timed_out_silent_in_terminal,
+        &texts.cancelled_silent_in_terminal,
+    );
+    let ended = ended_in(timed_out, cancelled, finished);
+    ended.filter(|text| finished.in_terminal && !text.is_empty())
+}
+
+fn ended_in(timed_out: &str, cancelled: &str, finished: &Finished) -> Option<String> {
     match finished.ended_by? {
         EndedBy::Timeout => {
             let seconds = finished.timeout.as_secs_f64().to_string();
-            Some(fill(&texts.timed_out, &[("seconds", &seconds)]))
+            Some(fill(timed_out, &[("seconds", &seconds)]))
         }
-        EndedBy::Cancel => Some(texts.cancelled.clone()),
+        EndedBy::Cancel => Some(cancelled.to_owned()),
     }
 }
 

@@ -72,6 +72,13 @@ pub struct OutcomeTexts {
     pub timed_out: String,
     /// The caller ended it.
     pub cancelled: String,
+    /// The deadline ended it in a terminal before it wrote anything (detailed): `{seconds}`. Empty:
+    /// `timed_out`.
+    #[serde(default)]
+    pub timed_out_silent_in_terminal: String,
+    /// The caller ended it there (detailed). Empty: `cancelled`.
+    #[serde(default)]
+    pub cancelled_silent_in_terminal: String,
     /// The caller cancelled before anything ran.
     pub cancelled_before_start: String,
     /// A guard denied it: `{rule}`, `{message}`.

@@ -30,6 +30,7 @@ pub(crate) fn parse_over(
         timeout_as_given: None,
         on_timeout: defaults.on_timeout.filter(|_| profile.has(Sets::OnTimeout)),
         wait_max: defaults.wait_max.filter(|_| profile.has(Sets::WaitMax)),
+        says_its_wait: false,
         ..defaults
     };
     match (value, profile.input.bare_string) {

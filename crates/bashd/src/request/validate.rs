@@ -24,6 +24,8 @@ pub struct Accepted {
     pub ends: DeadlineKind,
     /// When the command continues as a job, if it does.
     pub backgrounding: Option<Backgrounding>,
+    /// How long the call would wait, if its server's own limit ends its wait before.
+    pub full_wait: Option<Duration>,
     /// Where the request was not followed to the letter.
     pub notices: Vec<Notice>,
 }
@@ -59,6 +61,7 @@ impl Accepted {
             requested_timeout: None,
             ends: DeadlineKind::AtTimeout,
             backgrounding: None,
+            full_wait: None,
             notices: Vec::new(),
         }
     }
@@ -155,6 +158,8 @@ fn settle_backgrounding(
         return;
     }
     let wait_max = request.wait_max.unwrap_or(Duration::MAX);
+    let is_cut = wait_max < accepted.timeout && !request.says_its_wait;
+    accepted.full_wait = is_cut.then_some(accepted.timeout);
     let backgrounding = |after, otherwise| Backgrounding {
         after,
         waits: true,

@@ -310,6 +310,60 @@ async fn what_the_client_calls_truncated_is_said_and_never_called_full() {
 }
 
 #[tokio::test]
+async fn a_silent_command_that_is_ended_has_the_documents_words() {
+    let home = Home::new();
+    let client = Client::new(&home);
+    let engine = engine(&home);
+    let request = |script: &str| Request::new(script).profile("pi");
+    let limited = request("exec sleep 60").timeout(Duration::from_secs(1));
+    let reply = run(&engine, &client, limited).await;
+    assert_eq!(reply.text, "Command timed out after 1 seconds");
+    assert!(reply.is_error && reply.timed_out);
+    let limited = request("echo out; exec sleep 60").timeout(Duration::from_secs(2));
+    let reply = run(&engine, &client, limited).await;
+    assert_eq!(reply.text, "[Command timed out after 2 seconds]\nout\n");
+    let (client, token) = (Client::new(&home), CancellationToken::new());
+    let call = Call::from(request("exec sleep 60")).cancel_by(token.clone());
+    let call = engine.run(call.in_terminal_of(client.clone()));
+    let cancel = async {
+        asked(&client, "output").await;
+        token.cancel();
+    };
+    let (reply, ()) = tokio::join!(call, cancel);
+    assert_eq!(reply.text, "Command aborted");
+    assert!(reply.is_error && reply.cancelled);
+}
+
+#[tokio::test]
+async fn text_of_a_clients_terminal_is_shown_as_it_is() {
+    let home = Home::new();
+    let client = Client::new(&home);
+    // Noise that would be left out elsewhere.
+    let noise = "for i in $(seq 100); do echo \"   Compiling crate$i v0.1.$i\"; done; echo '    Finished `dev` profile'";
+    let cargo = home.workspace().join("cargo");
+    std::fs::write(&cargo, format!("#!/bin/bash\n{noise}\n")).unwrap();
+    let rights = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&cargo, rights).unwrap();
+    for profile in ["pi", "default"] {
+        let engine = engine(&home);
+        let request = || Request::new("PATH=$PWD:$PATH cargo build").profile(profile);
+        let here = engine.run(request()).await;
+        assert!(
+            here.text.contains("[minimized: "),
+            "{profile}: {}",
+            here.text
+        );
+        let there = run(&engine, &client, request()).await;
+        assert!(
+            there.output.contains("Compiling crate50 v0.1.50\n"),
+            "{}",
+            there.text
+        );
+        assert!(!there.text.contains("[minimized: "), "{}", there.text);
+    }
+}
+
+#[tokio::test]
 async fn output_that_can_not_be_read_is_an_error() {
     let home = Home::new();
     let client = Client::with(&home, &[("output", Fault::Fails)]);

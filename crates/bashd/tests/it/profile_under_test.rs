@@ -153,13 +153,22 @@ pub(crate) fn wait_until_nothing_runs(home: &Home) {
     }
 }
 
-/// Ends what a command left on purpose, and waits for its end.
+/// Ends what a command left on purpose, and waits for its end. It is held first: it may be about to
+/// start something.
 pub(crate) fn end(reply: &Reply) {
-    for left in &reply.left_behind {
-        if let Some(process) = process(left.pid) {
-            process.kill();
-            process.wait_for_end(PATIENCE);
-        }
+    let mut left: Vec<Process> = Vec::new();
+    let mut found: Vec<i32> = reply.left_behind.iter().map(|left| left.pid).collect();
+    while let Some(pid) = found.pop() {
+        let Some(process) = process(pid) else {
+            continue;
+        };
+        process.hold();
+        found.extend(process.children());
+        left.push(process);
+    }
+    for process in left {
+        process.kill();
+        process.wait_for_end(PATIENCE);
     }
 }
 

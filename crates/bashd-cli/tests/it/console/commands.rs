@@ -77,6 +77,21 @@ fn own_commands_share_one_shell_with_each_other_and_with_calls() {
         "\ntwo words workspace\n",
         "Timeout: 300s",
     ]);
+    // And what calls set up is there for own commands.
+    tmux.command(
+        "{\"command\": \"export MADE=here; helper() { echo helped; }; cd below; name=n\"}",
+    );
+    tmux.command("!helper; echo \"$MADE $name ${PWD##*/} $WORD\"");
+    tmux.until_all(&["\nhelped\n", "\nhere n below two words\n"]);
+    // What either takes away is gone for the other.
+    tmux.command("!unset MADE; unset -f helper greet; cd ..");
+    tmux.until("done");
+    tmux.command("{\"command\": \"echo [$MADE] $name ${PWD##*/}; helper; greet\"}");
+    tmux.until_all(&[
+        "\n[] n workspace\n",
+        "helper: command not found",
+        "greet: command not found",
+    ]);
     tmux.line("/quit");
     tmux.is_given_back();
     let left: Vec<_> = std::fs::read_dir(home.state().join("shells"))
@@ -89,6 +104,21 @@ fn own_commands_share_one_shell_with_each_other_and_with_calls() {
             .iter()
             .any(|entry| of_console(&entry.file_name().to_string_lossy()))
     );
+}
+
+#[test]
+fn jobs_of_the_console_are_its_own() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let Some(tmux) = Tmux::console(&home, (80, 24)) else {
+        return;
+    };
+    tmux.command("!setsid sleep 300 >/dev/null 2>&1 & echo left");
+    tmux.until("done");
+    let listed = crate::shown(&home, &["jobs", "--json"]).out();
+    assert!(listed.contains("\"owner\":\"console:"), "{listed}");
+    tmux.line("/quit");
+    tmux.is_given_back();
+    crate::shown(&home, &["jobs", "kill", "bg_1"]);
 }
 
 #[test]

@@ -42,6 +42,31 @@ fn an_end_stands_at_the_head_of_the_next_reply_once_and_is_a_log_message() {
 }
 
 #[test]
+fn an_end_stands_at_the_head_of_whichever_tool_answers_next() {
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
+    let mut client = Client::connect(&home, &PI);
+    let long = client.bash(&json!({"command": "seq 1 20000"}));
+    let address = &long["_meta"]["bashd/reply"]["artifact"];
+    let command = "until [ -e gate ]; do sleep 0.05; done; echo made";
+    client.bash(&json!({"command": command, "async": true}));
+    let read = json!({"name": "artifact", "arguments": {"id": address, "tail": 1}});
+    let before = client.ask("tools/call", &read);
+    assert_eq!(text(&before["result"]), "20000\n");
+    std::fs::write(home.workspace().join("gate"), "").unwrap();
+    client.wait_for(|message| message["method"] == "notifications/message");
+    let next = client.ask("tools/call", &read);
+    let told = text(&next["result"]);
+    assert!(
+        told.starts_with("<system-notice>\nBackground job bg_1 has completed."),
+        "{told}"
+    );
+    assert!(told.ends_with("\n</system-notice>\n\n20000\n"), "{told}");
+    let after = client.ask("tools/call", &read);
+    assert_eq!(text(&after["result"]), "20000\n");
+    client.finish();
+}
+
+#[test]
 fn what_a_poll_told_is_not_told_again() {
     let home = Home::new().keeping_in_state(&["runs"]);
     let mut client = Client::connect(&home, &PI);

@@ -5,6 +5,7 @@
 //! | `stdio` | tools, results, progress, cancellation, approval and logging on stdin and stdout |
 //! | `stateless` | the same without a handshake |
 //! | `jobs` | background jobs: the tool, what waits, resources and news of them |
+//! | `tasks` | calls that take long, for clients that know tasks and for those that do not |
 //! | `ends` | jobs that ended, told once; what a model is told of the profile that is served |
 //! | `configs` | the configurations that `docs/mcp.md` shows |
 //! | `registry` | `server.json` |
@@ -26,6 +27,7 @@ mod registry;
 mod resources;
 mod stateless;
 mod stdio;
+mod tasks;
 
 pub(crate) use client::Client;
 pub(crate) use http::Server as HttpServer;

@@ -192,6 +192,28 @@ fn the_inspector_lists_and_calls() {
 }
 
 #[test]
+fn the_inspector_follows_a_task_to_its_result() {
+    let Some(packages) = packages() else { return };
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
+    for (era, is_task) in [("modern", true), ("legacy", false)] {
+        let mut inspector = node(&packages, &home);
+        inspector.arg(packages.join(".bin/mcp-inspector"));
+        inspector.args(["--cli", BASHD, "mcp", "--wait-max", "1"]);
+        inspector.args(["--protocol-era", era, "--method", "tools/call"]);
+        inspector.args(["--tool-name", "bash", "--tool-arg"]);
+        inspector.arg("command=echo begun; sleep 3; echo done; exit 3");
+        let told = output(inspector);
+        let told: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}"));
+        let text = told["content"][0]["text"].as_str().unwrap_or_default();
+        if is_task {
+            assert_eq!(text, "begun\ndone\n[exit code 3]", "{told}");
+        } else {
+            assert!(text.starts_with("begun\n[still running after 1"), "{told}");
+        }
+    }
+}
+
+#[test]
 fn the_conformance_suite_finds_nothing_that_is_not_listed() {
     let Some(packages) = packages() else { return };
     let home = Home::new().keeping_in_state(&["runs", "artifacts"]);

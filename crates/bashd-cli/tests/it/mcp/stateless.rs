@@ -5,7 +5,7 @@ use bashd_testkit::Home;
 use serde_json::{Value, json};
 
 /// What every such request carries.
-fn meta(capabilities: &Value) -> Value {
+pub(super) fn meta(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},

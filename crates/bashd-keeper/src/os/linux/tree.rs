@@ -7,7 +7,7 @@
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -182,14 +182,20 @@ pub enum Descend {
     No,
 }
 
-/// Visits every process below this one, parents first.
+/// Visits every process below this one, parents first, each once.
 ///
-/// A process that moves while we walk (its parent dies, it becomes our own child) may be missed; a
-/// caller that needs all of them walks again.
+/// A process whose parent dies while we walk becomes our own child, so our children are listed
+/// again until none of them is new. One that is born meanwhile may be missed; its parent is not.
 pub fn for_each_descendant(mut visit: impl FnMut(&Member) -> Descend) {
-    let mut parents = vec![rustix::process::getpid()];
+    let own = rustix::process::getpid();
+    let (mut parents, mut seen) = (vec![own], HashSet::new());
     while let Some(parent) = parents.pop() {
-        for pid in children(parent) {
+        let listed = children(parent).into_iter();
+        let new: Vec<Pid> = listed.filter(|&pid| seen.insert(pid)).collect();
+        if parent == own && !new.is_empty() {
+            parents.push(own);
+        }
+        for pid in new {
             let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
                 continue;
             };

@@ -1,5 +1,5 @@
-//! Facts of a plain text, marked by one rule for all tools: the lines that a maintainer's own `grep`
-//! for trouble, names, counts and places would find.
+//! Facts of a plain text, marked by one rule for all tools: the lines that a maintainer's own
+//! `grep` for trouble, names, counts and places would find.
 //!
 //! Nothing here knows a filter, or which tool wrote a text. A line that a tool marks as well itself
 //! (`... ok`, `✓`, `PASSED`) is no trouble and no count, whatever words a test's name has.

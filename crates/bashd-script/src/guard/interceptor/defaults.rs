@@ -1,7 +1,7 @@
 //! The seven rules that apply when none are configured: the documents' patterns, as data.
 //!
-//! By default commands are judged as they are parsed (`parsed`), and a rule gives its tool and its words. Whoever
-//! configures rules, these or others, has them matched against the text.
+//! By default commands are judged as they are parsed (`parsed`), and a rule gives its tool and its
+//! words. Whoever configures rules, these or others, has them matched against the text.
 
 use super::{InterceptorRule, PatternScope};
 

@@ -1,7 +1,7 @@
 //! The interceptor: refuses commands for which the caller has a better tool, and names the tool.
 //!
-//! Rules are data: a pattern, the tool, a message. A rule applies only if the caller has its tool. The
-//! defaults look at the parsed command instead of their patterns (`parsed`).
+//! Rules are data: a pattern, the tool, a message. A rule applies only if the caller has its tool.
+//! The defaults look at the parsed command instead of their patterns (`parsed`).
 //! This is routing, not security: a command that no pattern matches simply runs.
 
 mod candidates;

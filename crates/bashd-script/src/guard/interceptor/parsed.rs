@@ -1,7 +1,8 @@
 //! The defaults by the parsed command, as the guard sees it: which tool does what a command does.
 //!
-//! Left alone is what a tool could not do as well: whatever reads a pipe or fills one that is more than
-//! a view, values for the script itself (`$(…)`), formats for machines, other users and machines.
+//! Left alone is what a tool could not do as well: whatever reads a pipe or fills one that is more
+//! than a view, values for the script itself (`$(…)`), formats for machines, other users and
+//! machines.
 
 use super::defaults::DefaultRule;
 use crate::guard::options::{has_short, is_long, operands};

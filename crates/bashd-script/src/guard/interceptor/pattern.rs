@@ -1,8 +1,8 @@
 //! A pattern of a rule, in the words of JavaScript, where these rules come from.
 //!
 //! Most patterns need no more than time linear in the text. Those that look around or back are
-//! matched by backtracking, with a bound: a pattern that reaches it does not match, since routing is
-//! not worth more time than that.
+//! matched by backtracking, with a bound: a pattern that reaches it does not match, since routing
+//! is not worth more time than that.
 
 use std::fmt::Display;
 
@@ -55,7 +55,7 @@ impl JsPattern {
     }
 }
 
-/// JavaScript's `[^]` is any character, which elsewhere is no class at all.
+/// JavaScript's `[^]` is any character, which elsewhere is not a class.
 fn any_character(pattern: &str) -> String {
     pattern.replace("[^]", r"[\s\S]")
 }

@@ -80,7 +80,8 @@ pub(super) fn may_be_set(name: &str) -> bool {
     MAY_BE_SET.contains(&name) || name.starts_with("LC_")
 }
 
-/// What a strict run's environment has whatever was inherited: nothing that git would start by itself.
+/// What a strict run's environment has whatever was inherited: nothing that git would start by
+/// itself.
 pub fn settings() -> impl Iterator<Item = (String, String)> {
     let plain = GIT
         .iter()

@@ -34,7 +34,7 @@ pub(super) fn check(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
                 "find with tests and -print, -print0, -printf, -ls",
             ));
         }
-        // A pattern may become no word or several: then the next one is no value.
+        // A pattern may become no word or several: then the next one is not a value.
         let is_value = matches!(rest.as_slice().first(), Some(StepWord::Literal(_)));
         if WITH_VALUE.contains(&text.as_str()) && is_value {
             rest.next();

@@ -115,8 +115,8 @@ const NPM: Options = Options {
     operands: Operands::Any,
 };
 
-/// After npm's `--`: everything but what the usual JavaScript runners load code by, or write to a given
-/// place with.
+/// After npm's `--`: everything but what the usual JavaScript runners load code by, or write to a
+/// given place with.
 const SCRIPT: Options = Options {
     short: Short::AllBut {
         refused: "rc",

@@ -139,7 +139,7 @@ fn step(command: &SimpleCommand, text: &str) -> Result<Step, Objection> {
     })
 }
 
-/// Whether `|&` stands before the command: stderr would go into the pipe as well.
+/// Whether `|&` comes before the command: stderr would go into the pipe as well.
 fn is_after_joint_of_both(command: &SimpleCommand, text: &str) -> bool {
     let before = text.get(..command.span.start).unwrap_or_default();
     before.trim_end().ends_with("|&")
@@ -175,8 +175,8 @@ fn step_word(word: &Word, script: &str) -> Result<StepWord, Objection> {
     Ok(StepWord::Literal(text.into_owned()))
 }
 
-/// Whether a word as it is written has a variable: what it may hold was followed, but the shell that runs it
-/// may know better.
+/// Whether a word as it is written has a variable: what it may hold was followed, but the shell
+/// that runs it may know better.
 fn has_expansion(written: &str) -> bool {
     let mut after = written.split('$').skip(1);
     after.any(|after| !after.is_empty() && !after.starts_with(['\'', '"']))

@@ -4,6 +4,7 @@ use super::arguments::{Action, JobArguments, compile};
 use super::texts;
 use super::{JobAnswer, JobToolCall};
 use crate::error::Result;
+use crate::jobs::news::JobWatch;
 use crate::jobs::{AfterInput, Job, JobState, Jobs, Met, OutputQuery, OutputStart, Typing, Waited};
 use bashd_keeper::counted::counted;
 use bashd_keeper::signal;
@@ -141,6 +142,8 @@ async fn output(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobA
 async fn wait(jobs: &Jobs, arguments: &JobArguments, found: Vec<Job>) -> Result<JobAnswer, String> {
     let wait = arguments.wait()?;
     let is_single = found.len() == 1;
+    // Nobody else is told of an end meanwhile: it is told here.
+    let locks: Vec<_> = found.iter().filter_map(JobWatch::begin).collect();
     let waited = jobs.wait(found, &wait).await;
     let mut lines = Vec::new();
     for one in &waited {
@@ -150,6 +153,7 @@ async fn wait(jobs: &Jobs, arguments: &JobArguments, found: Vec<Job>) -> Result<
         }
         lines.push(waited_text(one));
     }
+    drop(locks);
     let mut output = String::new();
     if let [one] = waited.as_slice()
         && is_single

@@ -1,5 +1,4 @@
-//! What the call of a job that has ended would have answered, had it waited: the same text, and the
-//! same data.
+//! What the call of a job would have answered, had it waited: the same text, and the same data.
 
 use crate::artifact::ArtifactStore;
 use crate::event::Stream;
@@ -7,7 +6,8 @@ use crate::exec::Exit;
 use crate::jobs::output::OutputSource;
 use crate::jobs::{Job, Jobs};
 use crate::profile::Profile;
-use crate::profile::finished::{JobEnding, of_job};
+use crate::profile::finished::{JobEnding, of_job, of_running_job};
+use crate::profile::reply::BackgroundedCall;
 use crate::reply::Reply;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -21,9 +21,9 @@ pub(crate) struct JobResults<'a> {
 }
 
 impl JobResults<'_> {
-    /// The reply of a job that has ended; its details say which job it was.
+    /// The reply of a job that has ended, or that it goes on; its details say which job it is.
     pub(crate) async fn reply(&self, job: &Job) -> Reply {
-        let mut reply = match self.ended(job).await {
+        let mut reply = match self.now(job).await {
             Ok(reply) => reply,
             Err(text) => Reply {
                 text,
@@ -43,9 +43,9 @@ impl JobResults<'_> {
         self.reply(job).await.text
     }
 
-    async fn ended(&self, job: &Job) -> Result<Reply, String> {
+    async fn now(&self, job: &Job) -> Result<Reply, String> {
         let reading = OutputSource::open(self.jobs, job, Stream::Out).await;
-        let reading = reading.map_err(|error| error.to_string())?;
+        let reading = reading.map_err(|error| error.to_string())?.so_far();
         let view = reading.view(Stream::Out).ok_or_else(String::new)?;
         let ending = JobEnding {
             exit: exit(job),
@@ -54,6 +54,20 @@ impl JobResults<'_> {
             limit: job.limit,
             call: &job.call,
         };
+        if !job.has_ended() {
+            let told = of_running_job(self.profile, view, &ending, |so_far| BackgroundedCall {
+                so_far,
+                id: job.id.clone(),
+                alias: job.alias.clone(),
+                pid: job.pid,
+                output_file: job.output_file.clone(),
+                command: job.command.clone(),
+                limit: job.limit,
+                waits: true,
+                until: None,
+            });
+            return told.map_err(|error| error.to_string());
+        }
         let raw = reading.view(Stream::Out).ok_or_else(String::new)?;
         let keep = || self.artifacts.keep_job(self.profile, job, raw.source());
         of_job(self.profile, view, &ending, keep).map_err(|error| error.to_string())

@@ -52,6 +52,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         output_unfinished: false,
         missing_program: err.map(super::super::finished::last_line),
         session_reset: None,
+        in_terminal: false,
         terminal: None,
         limits: None,
     };

@@ -31,6 +31,8 @@ pub enum Reset {
     BecameJob,
     /// The rc file that set up its shell has changed.
     NewRcScript,
+    /// Another process had its shell, and this one goes on with it.
+    Continued,
     /// Its keeper was killed or did not answer.
     Lost,
 }
@@ -41,6 +43,9 @@ impl Reset {
         match self {
             // The next shell begins where the command is.
             Self::BecameJob => "variables and functions are lost, the directory is kept",
+            Self::Continued => {
+                "variables and functions are lost, the directory is kept if it still exists"
+            }
             Self::Exited
             | Self::Killed(_)
             | Self::TimedOut
@@ -80,6 +85,7 @@ impl fmt::Display for Reset {
             Self::Evicted => write!(formatter, "it made room for other sessions"),
             Self::BecameJob => write!(formatter, "its command continues as a job, in its shell"),
             Self::NewRcScript => write!(formatter, "its rc file changed"),
+            Self::Continued => write!(formatter, "another bashd process had its shell"),
             Self::Lost => write!(formatter, "its keeper was lost"),
         }
     }
@@ -104,7 +110,8 @@ mod tests {
                 Reset::Idle => Reset::Evicted,
                 Reset::Evicted => Reset::BecameJob,
                 Reset::BecameJob => Reset::NewRcScript,
-                Reset::NewRcScript => Reset::Lost,
+                Reset::NewRcScript => Reset::Continued,
+                Reset::Continued => Reset::Lost,
                 Reset::Lost => return None,
             })
         })

@@ -13,6 +13,7 @@ pub use validate::{Accepted, Backgrounding, DeadlineKind, Otherwise, validate};
 use crate::guard::safe_mode::SafeMode;
 use crate::jobs::WaitFor;
 use crate::plan::{Resources, StdinSource};
+use crate::profile::Profile;
 use crate::screen::Size;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -310,6 +311,8 @@ pub struct Refusal {
     pub kind: RefusalKind,
     /// The offending name, value or parser message; fills `{detail}` in the profile's text.
     pub detail: String,
+    /// The names that there are, where one was unknown; fill `{known}`.
+    pub known: Vec<String>,
 }
 
 impl Refusal {
@@ -318,6 +321,16 @@ impl Refusal {
         Self {
             kind,
             detail: detail.into(),
+            known: Vec::new(),
+        }
+    }
+
+    /// A parameter of this name, which the profile does not have.
+    fn of_unknown(profile: &Profile, name: &str) -> Self {
+        let known = profile.parameters.iter().map(|known| known.name.clone());
+        Self {
+            known: known.collect(),
+            ..Self::new(RefusalKind::UnknownParameter, name)
         }
     }
 }

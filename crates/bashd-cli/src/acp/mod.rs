@@ -2,15 +2,17 @@
 //!
 //! The text of a prompt runs as one command, in one of the client's terminals if it offers them,
 //! otherwise here. The client sees a tool call with its terminal or its output, and the reply's
-//! text as the agent's message. `prompt` is one turn, `content` reads its command, `permission`
-//! asks the client's user, `terminal` is the client's terminals.
+//! text as the agent's message. `prompt` is one turn, `content` reads its command, `record` writes
+//! it down, `permission` asks the client's user, `terminal` is the client's terminals.
 //!
 //! Handlers block the dispatch of the protocol's crate: none of them waits for the client, and
 //! anything that takes time is spawned.
 
 mod content;
+mod params;
 mod permission;
 mod prompt;
+mod record;
 mod terminal;
 
 use crate::args::Acp;
@@ -22,18 +24,23 @@ use crate::serve::lines::{self, ClientLine, Outbox};
 use crate::serve::{self, ServerBase};
 use crate::settings::ConfigInForce;
 use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, CancelNotification, Implementation, InitializeRequest, InitializeResponse,
     LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse, PromptRequest,
-    SessionId,
+    ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionId,
+    SessionNotification, SessionResumeCapabilities,
 };
-use agent_client_protocol::{Agent, Error, Lines, on_receive_notification, on_receive_request};
+use agent_client_protocol::{
+    Agent, Client, Error, Lines, on_receive_notification, on_receive_request,
+};
 use bashd::CancellationToken;
+use record::{RecordedTurn, SessionRecords};
 use serde_json::json;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -52,7 +59,8 @@ struct AcpServer {
     /// Whether the client runs commands in terminals of its own.
     has_terminals: AtomicBool,
     sessions: Mutex<HashMap<SessionId, AcpSession>>,
-    /// The last number given to a session or tool call.
+    records: SessionRecords,
+    /// The last number given to a tool call.
     last: AtomicU64,
 }
 
@@ -85,35 +93,56 @@ impl AcpServer {
         if !request.cwd.is_absolute() {
             return Err(Error::invalid_params().data(json!("`cwd` must be absolute")));
         }
+        let id = record::new_id();
+        self.add(&id, request.cwd)?;
+        Ok(NewSessionResponse::new(id))
+    }
+
+    /// Adds a session, and returns whose it is.
+    fn add(&self, id: &SessionId, cwd: PathBuf) -> Result<Arc<ServedClient>, Error> {
         let mut sessions = self.sessions();
         if sessions.len() >= MOST_SESSIONS {
             return Err(Error::invalid_request().data(json!("too many sessions")));
         }
-        let id = SessionId::new(format!("session-{}", self.next_number()));
+        let client = Arc::new(self.server.client_named_in(&id.0, &cwd));
         let session = AcpSession {
-            client: Arc::new(self.server.client_in(&request.cwd)),
-            cwd: request.cwd,
+            client: Arc::clone(&client),
+            cwd,
             running: None,
             has_entered: false,
         };
         sessions.insert(id.clone(), session);
-        Ok(NewSessionResponse::new(id))
+        Ok(client)
     }
 
-    /// Continues an earlier session: its directory, and the shell that is kept for it.
-    fn load(&self, request: &LoadSessionRequest) -> Result<LoadSessionResponse, Error> {
-        let mut sessions = self.sessions();
-        let id = &request.session_id;
-        let session = sessions.get_mut(id).ok_or_else(|| {
-            Error::invalid_params().data(json!(format!(
-                "there is no session {id}: sessions end with the bashd process that has them"
-            )))
-        })?;
-        if session.cwd != request.cwd {
-            let reason = format!("this session is in {}", session.cwd.display());
-            return Err(Error::invalid_params().data(json!(reason)));
+    /// Goes on with a session of before; what was said in it. One of this process still has its
+    /// shell; of one of another process the directory is known, and the first reply says that the
+    /// shell is another one.
+    fn go_on(&self, id: &SessionId, cwd: &Path) -> Result<Vec<RecordedTurn>, Error> {
+        let refused = |reason: String| Err(Error::invalid_params().data(json!(reason)));
+        let turns = self.records.read(id).unwrap_or_default();
+        let here = self.sessions().get(id).map(|session| session.cwd.clone());
+        let last = turns.last();
+        let Some(known) = here.clone().or_else(|| Some(last?.cwd.clone())) else {
+            return refused(format!(
+                "there is no session {id}: no command ran in it, or it is not among the last {} sessions",
+                record::MOST_RECORDS
+            ));
+        };
+        if known != cwd {
+            return refused(format!("this session is in {}", known.display()));
         }
-        Ok(LoadSessionResponse::new())
+        if here.is_none() {
+            let client = self.add(id, known)?;
+            let directory = last.and_then(|last| last.directory.as_deref());
+            let directory = directory.filter(|directory| directory.is_dir());
+            let base = &client.base;
+            base.engine
+                .continue_session(&base.defaults, directory.unwrap_or(cwd));
+            // It begins there.
+            self.is_entered(id);
+        }
+        Ok(turns)
     }
 
     /// Whether a session's shell is in its directory already; from now on it is.
@@ -164,11 +193,13 @@ pub(crate) fn acp(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let server = ServerBase::start("acp", &arguments.serving, settings, printer)?;
+    let state = server.engine.config().state_dir.clone();
     let shared = Arc::new(AcpServer {
         server,
         timeout: arguments.timeout,
         has_terminals: AtomicBool::new(false),
         sessions: Mutex::default(),
+        records: SessionRecords::below(&state),
         last: AtomicU64::new(0),
     });
     let engine = shared.server.engine.clone();
@@ -206,21 +237,27 @@ async fn serve_client(
     lines: mpsc::Receiver<ClientLine>,
     outbox: Outbox,
 ) -> Result<(), Error> {
-    let incoming = futures::stream::unfold(lines, async |mut lines| {
-        let text = match lines.recv().await? {
-            // Both are answered as unparsable; a repaired text would be another command.
-            ClientLine::Text(bytes) => {
-                String::from_utf8(bytes).unwrap_or_else(|_| "a line that is not text".to_owned())
+    let refusing = outbox.clone();
+    let incoming = futures::stream::unfold((lines, refusing), async |(mut lines, refusing)| {
+        loop {
+            let text = match lines.recv().await? {
+                // Both are answered as unparsable; a repaired text would be another command.
+                ClientLine::Text(bytes) => String::from_utf8(bytes)
+                    .unwrap_or_else(|_| "a line that is not text".to_owned()),
+                ClientLine::TooLong(_) => "a line that is too long".to_owned(),
+            };
+            match params::refusal(&text) {
+                Some(refusal) => refusing.send(&refusal).await,
+                None => break Some((Ok(text), (lines, refusing))),
             }
-            ClientLine::TooLong(_) => "a line that is too long".to_owned(),
-        };
-        Some((Ok(text), lines))
+        }
     });
     let outgoing = futures::sink::unfold(outbox, async |outbox: Outbox, line: String| {
         outbox.send_line(line.into_bytes()).await;
         Ok::<_, io::Error>(outbox)
     });
-    let (greeted, opened, loaded) = (shared.clone(), shared.clone(), shared.clone());
+    let (greeted, opened) = (shared.clone(), shared.clone());
+    let (loaded, resumed) = (shared.clone(), shared.clone());
     let (prompted, cancelled) = (shared.clone(), shared);
     Agent
         .v1()
@@ -242,8 +279,19 @@ async fn serve_client(
             on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: LoadSessionRequest, responder, _connection| {
-                responder.respond_with_result(loaded.load(&request))
+            async move |request: LoadSessionRequest, responder, connection| {
+                let turns = loaded.go_on(&request.session_id, &request.cwd);
+                if let Ok(turns) = &turns {
+                    tell_again(&connection, &request.session_id, turns);
+                }
+                responder.respond_with_result(turns.map(|_| LoadSessionResponse::new()))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: ResumeSessionRequest, responder, _connection| {
+                let turns = resumed.go_on(&request.session_id, &request.cwd);
+                responder.respond_with_result(turns.map(|_| ResumeSessionResponse::new()))
             },
             on_receive_request!(),
         )
@@ -270,9 +318,23 @@ async fn serve_client(
         .await
 }
 
+/// Tells the client what was said in a session, as the protocol wants it of `session/load`.
+fn tell_again(connection: &ConnectionTo<Client>, id: &SessionId, turns: &[RecordedTurn]) {
+    for (number, turn) in turns.iter().enumerate() {
+        for update in turn.updates(number) {
+            // That the client is gone is noticed elsewhere.
+            let _ = connection.send_notification(SessionNotification::new(id.clone(), update));
+        }
+    }
+}
+
 fn greeting() -> InitializeResponse {
     let itself = Implementation::new("bashd", env!("CARGO_PKG_VERSION"));
+    let sessions = SessionCapabilities::new().resume(SessionResumeCapabilities::new());
+    let capabilities = AgentCapabilities::new()
+        .load_session(true)
+        .session_capabilities(sessions);
     InitializeResponse::new(ProtocolVersion::V1)
-        .agent_capabilities(AgentCapabilities::new().load_session(true))
+        .agent_capabilities(capabilities)
         .agent_info(itself)
 }

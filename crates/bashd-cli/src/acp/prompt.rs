@@ -2,6 +2,7 @@
 
 use super::content;
 use super::permission::TurnClient;
+use super::record::RecordedTurn;
 use super::terminal::Terminals;
 use super::{AcpServer, TurnBeginning};
 use crate::serve::asking;
@@ -80,19 +81,39 @@ impl PromptTurn {
     ) -> Result<PromptResponse, Error> {
         let refused = |reason| Error::invalid_params().data(json!(reason));
         let command = content::command(&request.prompt).map_err(refused)?;
-        let cwd = self.enter(cwd, &token).await;
+        let entered = self.enter(cwd.clone(), &token).await;
         self.announce(&command);
-        let call = self.call(command, cwd).cancel_by(token);
+        let call = self.call(command.clone(), entered).cancel_by(token);
         let client = Arc::new(TurnClient {
             connection: self.connection.clone(),
             session: self.session.clone(),
             tool_call: self.tool_call.clone(),
         });
-        self.follow(asking::on_behalf_of(client, call)).await
+        let reply = self.follow(asking::on_behalf_of(client, call)).await?;
+        self.write_down(cwd, &command, &reply);
+        Ok(PromptResponse::new(if reply.cancelled {
+            StopReason::Cancelled
+        } else {
+            StopReason::EndTurn
+        }))
+    }
+
+    /// Writes the turn down, for who goes on with the session.
+    fn write_down(&self, cwd: PathBuf, command: &str, reply: &Reply) {
+        let base = &self.client.base;
+        let turn = RecordedTurn {
+            cwd,
+            directory: base.engine.session_directory(&base.defaults),
+            command: base.engine.without_secrets(command),
+            text: base.engine.without_secrets(&reply.text),
+            has_failed: has_failed(reply),
+        };
+        // What can't be written can't be loaded elsewhere, and the load says so.
+        let _ = self.shared.records.append(&self.session, &turn.bounded());
     }
 
     /// Runs a call, and shows the client what happens.
-    async fn follow(&self, call: Call) -> Result<PromptResponse, Error> {
+    async fn follow(&self, call: Call) -> Result<Reply, Error> {
         let mut running = self.shared.server.engine.stream(call);
         let mut shown = PromptOutput::default();
         while let Some(event) = running.next().await {
@@ -107,7 +128,10 @@ impl PromptTurn {
                         self.update(ToolCallUpdateFields::new().content(vec![tail.into()]));
                     }
                 }
-                Event::Finished(reply) => return Ok(self.conclude(&reply, &shown)),
+                Event::Finished(reply) => {
+                    self.conclude(&reply, &shown);
+                    return Ok(*reply);
+                }
                 _ => {}
             }
         }
@@ -160,9 +184,8 @@ impl PromptTurn {
         self.notify(SessionUpdate::ToolCall(call));
     }
 
-    fn conclude(&self, reply: &Reply, shown: &PromptOutput) -> PromptResponse {
-        let has_failed = reply.is_error || reply.exit_code != Some(0);
-        let status = if has_failed {
+    fn conclude(&self, reply: &Reply, shown: &PromptOutput) {
+        let status = if has_failed(reply) {
             ToolCallStatus::Failed
         } else {
             ToolCallStatus::Completed
@@ -175,12 +198,6 @@ impl PromptTurn {
         self.update(fields);
         let text = ContentBlock::from(reply.text.clone());
         self.notify(SessionUpdate::AgentMessageChunk(ContentChunk::new(text)));
-        let stop = if reply.cancelled {
-            StopReason::Cancelled
-        } else {
-            StopReason::EndTurn
-        };
-        PromptResponse::new(stop)
     }
 
     fn update(&self, fields: ToolCallUpdateFields) {
@@ -195,12 +212,16 @@ impl PromptTurn {
     }
 }
 
+fn has_failed(reply: &Reply) -> bool {
+    reply.is_error || reply.exit_code != Some(0)
+}
+
 /// The reply without the parts that the client sees anyway: clients show this to people.
 fn raw_output(reply: &Reply) -> Value {
     serde_json::to_value(reply.without(&["text", "result"])).unwrap_or_default()
 }
 
-fn title(command: &str) -> String {
+pub(super) fn title(command: &str) -> String {
     let first = command.lines().next().unwrap_or_default();
     let mut title: String = first.chars().take(TITLE_CHARACTERS).collect();
     if title.len() < command.len() {

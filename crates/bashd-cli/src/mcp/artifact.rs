@@ -139,7 +139,8 @@ fn selection(arguments: &ArtifactArguments) -> Result<Selection, String> {
         (None, None, None) => Range::Whole,
         (None, from, to) => Range::Lines(from.unwrap_or(1), to),
     };
-    let grep = arguments.grep.as_deref().map(Grep::new).transpose()?;
+    let grep = arguments.grep.as_deref().map(Grep::new).transpose();
+    let grep = grep.map_err(|reason| format!("`grep`: {reason}"))?;
     let grep = grep.map(|grep| grep.with_context(arguments.context));
     Ok(Selection { range, grep })
 }

@@ -14,6 +14,7 @@ use super::job;
 use super::load::Load;
 use super::log::ClientLogLevel;
 use super::news::{self, ResourceNews, Subscriptions};
+use super::params;
 use super::resources;
 use super::result::ResultForm;
 use super::tasks::{self, FollowedTasks};
@@ -413,7 +414,8 @@ impl ServerHandler for Handler {
         let is_known = KNOWN.contains(&method.as_str())
             || !is_stateless(&context) && KNOWN_WITH_HANDSHAKE.contains(&method.as_str());
         Err(if is_known {
-            ErrorData::invalid_params(format!("the parameters of {method} can't be read"), None)
+            let complaint = params::complaint(&method, request.params.as_ref());
+            ErrorData::invalid_params(complaint, None)
         } else {
             let text = format!("there is no method {method}");
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)

@@ -18,6 +18,7 @@ mod log;
 mod message;
 mod news;
 mod outlet;
+mod params;
 mod progress;
 mod resources;
 mod result;

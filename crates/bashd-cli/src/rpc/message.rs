@@ -101,7 +101,7 @@ pub(super) fn read(line: &[u8]) -> Result<RpcMessage, Misunderstood> {
             ..unreadable("`type` must be a string".into())
         });
     };
-    match said(&command, id.as_ref(), MessageFields(fields)) {
+    match said(&command, id.as_ref(), MessageFields::of(fields)) {
         Ok(said) => Ok(RpcMessage { id, said }),
         Err(reason) => Err(Misunderstood {
             id,
@@ -114,7 +114,7 @@ pub(super) fn read(line: &[u8]) -> Result<RpcMessage, Misunderstood> {
 fn said(command: &str, id: Option<&Value>, mut fields: MessageFields) -> Result<Said, String> {
     let said = match command {
         "hello" => {
-            let mut offers = MessageFields(fields.object("capabilities")?.unwrap_or_default());
+            let mut offers = MessageFields::of(fields.object("capabilities")?.unwrap_or_default());
             Said::Hello(Offers {
                 terminal: offers.switch("terminal")?.unwrap_or(false),
                 approve: offers.switch("approve")?.unwrap_or(false),
@@ -160,15 +160,26 @@ fn said(command: &str, id: Option<&Value>, mut fields: MessageFields) -> Result<
     Ok(said)
 }
 
-/// The fields of a message that nobody has read yet.
-struct MessageFields(Map<String, Value>);
+/// The fields of a message that nobody has read yet, and the names of those that it may have.
+struct MessageFields {
+    unread: Map<String, Value>,
+    known: Vec<&'static str>,
+}
 
 impl MessageFields {
-    fn any(&mut self, name: &str) -> Option<Value> {
-        self.0.remove(name).filter(|value| !value.is_null())
+    fn of(unread: Map<String, Value>) -> Self {
+        Self {
+            unread,
+            known: vec!["id", "type"],
+        }
     }
 
-    fn text(&mut self, name: &str) -> Result<Option<String>, String> {
+    fn any(&mut self, name: &'static str) -> Option<Value> {
+        self.known.push(name);
+        self.unread.remove(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&mut self, name: &'static str) -> Result<Option<String>, String> {
         match self.any(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -176,7 +187,7 @@ impl MessageFields {
         }
     }
 
-    fn switch(&mut self, name: &str) -> Result<Option<bool>, String> {
+    fn switch(&mut self, name: &'static str) -> Result<Option<bool>, String> {
         match self.any(name) {
             None => Ok(None),
             Some(Value::Bool(switch)) => Ok(Some(switch)),
@@ -184,7 +195,7 @@ impl MessageFields {
         }
     }
 
-    fn object(&mut self, name: &str) -> Result<Option<Map<String, Value>>, String> {
+    fn object(&mut self, name: &'static str) -> Result<Option<Map<String, Value>>, String> {
         match self.any(name) {
             None => Ok(None),
             Some(Value::Object(object)) => Ok(Some(object)),
@@ -201,8 +212,11 @@ impl MessageFields {
 
     /// Refuses unknown fields: a misspelt field must not be ignored.
     fn nothing_left(self) -> Result<(), String> {
-        match self.0.keys().next() {
-            Some(name) => Err(format!("there is no field `{name}`")),
+        match self.unread.keys().next() {
+            Some(name) => {
+                let known = self.known.join(", ");
+                Err(format!("there is no field `{name}`; there are {known}"))
+            }
             None => Ok(()),
         }
     }

@@ -71,23 +71,23 @@ impl Drop for ServedClient {
 impl ServerBase {
     /// A client of its own: a connection, a session of the protocol, or the one on stdin.
     pub(crate) fn client(&self) -> ServedClient {
-        self.client_in(&self.cwd)
-    }
-
-    /// Likewise, in another directory than the server's.
-    pub(crate) fn client_in(&self, directory: &Path) -> ServedClient {
         let entry = match &self.shared {
             Some(shared) => Arc::clone(shared),
-            None => Arc::new(self.clients.admit(directory)),
+            None => Arc::new(self.clients.admit(&self.cwd)),
         };
         ServedClient::new(self, entry)
     }
 
     /// The client with this name, whichever connection it uses.
     pub(crate) fn client_named(&self, name: &str) -> ServedClient {
+        self.client_named_in(name, &self.cwd)
+    }
+
+    /// The same, which works in another directory than the server's.
+    pub(crate) fn client_named_in(&self, name: &str, directory: &Path) -> ServedClient {
         let entry = match &self.shared {
             Some(shared) => Arc::clone(shared),
-            None => Arc::new(self.clients.admit_as(name, &self.cwd)),
+            None => Arc::new(self.clients.admit_as(name, directory)),
         };
         let client = ServedClient::new(self, entry);
         // It may have been here before.

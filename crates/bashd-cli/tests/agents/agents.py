@@ -2,7 +2,7 @@
 
     agents.py AGENT BASHD... -- WORKSPACE < steps.json > seen.json
 
-HOME is a scratch directory, which gets the agent's configuration. Nothing leaves this machine: the agent talks to the
+HOME is a scratch directory, which gets the agent's configuration; AGENTS_TARGET is where they are installed. Nothing leaves this machine: the agent talks to the
 model of `model.py`, on loopback, with a key that is none. What is printed: what the model was sent back for each call
 (`results`), the tools that it was offered (`tools`), the agent's status and its last words.
 """
@@ -18,13 +18,18 @@ import tomllib
 from model import Model
 
 HERE = pathlib.Path(__file__).parent
-PACKAGES = pathlib.Path(os.environ.get("AGENTS_PACKAGES", HERE / "node_modules"))
+TARGET = pathlib.Path(os.environ["AGENTS_TARGET"])
 MACHINE = "arm64" if platform.machine() == "aarch64" else "x64"
 LIMIT = 240
 
 
 def node():
-    return str(PACKAGES / f"node-linux-{MACHINE}/bin/node")
+    return str(TARGET / f"peers/node/node_modules/node-linux-{MACHINE}/bin/node")
+
+
+def installed(agent, program):
+    """A program of an agent's package."""
+    return str(next((TARGET / "agents" / agent / "package").glob(program)))
 
 
 def write(path, text):
@@ -40,8 +45,7 @@ def claude_code(url, server, workspace):
     env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
     # Its own guard against root; the model is ours and the home is a scratch directory.
     env |= {"IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"}
-    program = PACKAGES / f"@anthropic-ai/claude-code-linux-{MACHINE}/claude"
-    return [str(program), "-p", "go", "--dangerously-skip-permissions"], env
+    return [installed("claude-code", "claude"), "-p", "go", "--dangerously-skip-permissions"], env
 
 
 def codex(url, server, workspace):
@@ -65,8 +69,7 @@ def codex(url, server, workspace):
     ]
     tomllib.loads("\n".join(lines))
     write(".codex/config.toml", "\n".join(lines))
-    program = next(PACKAGES.glob(f"@openai/codex-linux-{MACHINE}/vendor/*/bin/codex"))
-    return [str(program), "exec", "--skip-git-repo-check", "go"], {"FAKE_KEY": "none"}
+    return [installed("codex", "vendor/*/bin/codex"), "exec", "--skip-git-repo-check", "go"], {"FAKE_KEY": "none"}
 
 
 def opencode(url, server, workspace):
@@ -83,9 +86,8 @@ def opencode(url, server, workspace):
         "mcp": {"bashd": {"type": "local", "command": server, "enabled": True}},
     }
     write(".config/opencode/opencode.json", config)
-    program = PACKAGES / f"opencode-linux-{MACHINE}/bin/opencode"
     env = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-    return [str(program), "run", "go"], env
+    return [installed("opencode", "bin/opencode"), "run", "go"], env
 
 
 def gemini(url, server, workspace):
@@ -99,8 +101,8 @@ def gemini(url, server, workspace):
     }
     write(".gemini/settings.json", settings)
     env = {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "none", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-    program = PACKAGES / "@google/gemini-cli/bundle/gemini.js"
-    return [node(), str(program), "-p", "go", "--yolo", "--skip-trust", "-m", "gemini-2.5-flash"], env
+    program = installed("gemini", "bundle/gemini.js")
+    return [node(), program, "-p", "go", "--yolo", "--skip-trust", "-m", "gemini-2.5-flash"], env
 
 
 def qwen(url, server, workspace):
@@ -112,11 +114,45 @@ def qwen(url, server, workspace):
     }
     write(".qwen/settings.json", settings)
     env = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "fake"}
-    program = PACKAGES / "@qwen-code/qwen-code/cli.js"
-    return [node(), str(program), "-p", "go", "--yolo", "--auth-type", "openai"], env
+    return [node(), installed("qwen", "cli.js"), "-p", "go", "--yolo", "--auth-type", "openai"], env
 
 
-AGENTS = {"claude-code": claude_code, "codex": codex, "opencode": opencode, "gemini": gemini, "qwen": qwen}
+def python_client(name, environment):
+    """A client of `clients.py`, with the packages of one environment."""
+
+    def start(url, server, workspace):
+        python = TARGET / f"agents/{environment}/bin/python"
+        env = {"NODE": node(), "PEERS": str(TARGET / "peers/node/node_modules")}
+        env["MCP_USE_ANONYMIZED_TELEMETRY"] = "false"
+        env["CLIENTS"] = str(TARGET / "agents/clients/node_modules")
+        return [str(python), str(HERE / "clients/clients.py"), name, url, *server], env
+
+    return start
+
+
+def typescript_sdk(line):
+    def start(url, server, workspace):
+        env = {"NODE_MODULES": str(TARGET / "peers/node/node_modules")}
+        return [node(), str(HERE / "clients/clients.mjs"), line, url, *server], env
+
+    return start
+
+
+AGENTS = {
+    "claude-code": claude_code, "codex": codex, "opencode": opencode, "gemini": gemini, "qwen": qwen,
+    "openai-agents": python_client("openai-agents", "python-1"),
+    "pydantic-ai": python_client("pydantic-ai", "python-1"),
+    "langchain": python_client("langchain", "python-1"),
+    "mcp-use": python_client("mcp-use", "python-1"),
+    "fastmcp": python_client("fastmcp", "python-2"),
+    "python-sdk-1": python_client("python-sdk-1", "python-1"),
+    "python-sdk-2": python_client("python-sdk-2", "python-2"),
+    "typescript-sdk-1": typescript_sdk("1"),
+    "typescript-sdk-2": typescript_sdk("2"),
+    "inspector": python_client("inspector", "python-1"),
+    "mcporter": python_client("mcporter", "python-1"),
+    "mcp-cli": python_client("mcp-cli", "python-1"),
+}
 
 
 def run(agent, server, workspace, steps):

@@ -9,7 +9,11 @@ A step is {"tool": "bash", "arguments": {...}}, several of them in a list (calls
 
 import http.server
 import json
+import re
 import threading
+
+# What finds every tool of bashd where tools are hidden.
+SEARCH = "select:mcp__bashd__bash,mcp__bashd__job,mcp__bashd__artifact"
 
 
 class Script:
@@ -24,20 +28,31 @@ class Script:
     def next(self, tools, results):
         """The calls of the next answer, as (id, name, arguments); a text if there are none."""
         with self.lock:
+            is_hidden = "tool_search" in tools and not any("bashd" in name for name in tools)
+            if is_hidden:
+                # Tools of servers are looked up first, and then called through another tool.
+                if not results:
+                    return [("call_search", "tool_search", {"query": SEARCH})]
+                found, *results = results
+                tools = tools + sorted(set(re.findall(r"mcp__bashd__[a-z]+", found["text"])))
             if len(results) > len(self.results):
                 self.results = results
-            if tools:
+            if len(tools) > len(self.tools):
                 self.tools = tools
             begun = 0
             for number, step in enumerate(self.steps):
                 if len(results) == begun:
                     if "say" in step[0]:
                         return step[0]["say"]
-                    named = [(call, name_of(call["tool"], tools)) for call in step]
+                    named = [(call["arguments"], name_of(call["tool"], tools)) for call in step]
                     if all(name for _, name in named):
+                        if is_hidden:
+                            named = [
+                                ({"name": name, "arguments": given}, "tool_call") if "bashd" in name else (given, name)
+                                for given, name in named
+                            ]
                         return [
-                            (f"call_{number}_{place}", name, call["arguments"])
-                            for place, (call, name) in enumerate(named)
+                            (f"call_{number}_{place}", name, given) for place, (given, name) in enumerate(named)
                         ]
                     return "There is no such tool."
                 begun += len(step)
@@ -49,6 +64,9 @@ def name_of(tool, tools):
     if tool.startswith("own:"):
         return tool[4:] if tool[4:] in tools else None
     fitting = [name for name in tools if "bashd" in name and name.endswith(tool)]
+    if not any("bashd" in name for name in tools):
+        # A client that has no tools of its own may keep the names.
+        fitting = [name for name in tools if name == tool]
     return fitting[0] if fitting else None
 
 

@@ -20,25 +20,25 @@ struct Seen {
     asked: Value,
 }
 
-/// Runs a scenario of the client on the official SDK; none without its packages.
-fn sdk(home: &Home, scenario: &str, command: &str, arguments: &[&str]) -> Option<Seen> {
+/// What the client on the official SDK prints in a scenario; none without its packages.
+fn told_by_sdk(home: &Home, scenario: &str, command: &str, arguments: &[&str]) -> Option<Value> {
     let mut client = node(&packages()?, home);
     client.arg(scripts().join("acp_client.mts")).arg(scenario);
     client.arg(home.workspace()).args([command, BASHD, "acp"]);
     let output = client.args(arguments).output().unwrap();
     if scenario == "lost" {
-        return Some(Seen {
-            result: Value::Null,
-            log: Vec::new(),
-            tool_call: Value::Null,
-            message: String::new(),
-            asked: Value::Null,
-        });
+        return Some(json!({"updates": [], "log": []}));
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     let seen: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("{scenario}: {output:?}\n{stderr}"));
     assert!(output.status.success(), "{scenario}: {stderr}");
+    Some(seen)
+}
+
+/// Runs a scenario of the client on the official SDK; none without its packages.
+fn sdk(home: &Home, scenario: &str, command: &str, arguments: &[&str]) -> Option<Seen> {
+    let seen = told_by_sdk(home, scenario, command, arguments)?;
     let mut tool_call = json!({});
     let mut message = String::new();
     for update in seen["updates"].as_array().unwrap() {
@@ -183,6 +183,67 @@ fn a_kept_shell_goes_on_and_links_are_paths() {
     );
 }
 
+/// The last state of a tool call, and the texts of the agent's messages.
+fn told(updates: &Value) -> (Value, Vec<&str>) {
+    let updates = updates.as_array().unwrap();
+    let texts = updates.iter().filter_map(|update| {
+        let is_message = update["sessionUpdate"] == "agent_message_chunk";
+        is_message.then(|| update["content"]["text"].as_str().unwrap())
+    });
+    let last = updates
+        .iter()
+        .rfind(|update| !update["rawOutput"].is_null());
+    (last.cloned().unwrap_or_default(), texts.collect())
+}
+
+#[test]
+fn another_process_goes_on_with_a_session_and_says_that_its_shell_is_new() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let begin = "mkdir -p sub; cd sub; kept=here; API_TOKEN=hunter2hunter2; echo begun";
+    let Some(told_all) = told_by_sdk(&home, "resumed", begin, &["--session", "s"]) else {
+        return;
+    };
+    let workspace = home.workspace();
+    let workspace = workspace.display();
+    let loaded = &told_all["loaded"];
+    assert_eq!(loaded["capabilities"]["loadSession"], true, "{loaded}");
+    assert!(
+        loaded["capabilities"]["sessionCapabilities"]["resume"].is_object(),
+        "{loaded}"
+    );
+    // What was said is told again, without the secret.
+    let again = &loaded["again"];
+    let kinds = again.as_array().unwrap().iter();
+    let kinds: Vec<_> = kinds
+        .map(|update| update["sessionUpdate"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        ["user_message_chunk", "tool_call", "agent_message_chunk"]
+    );
+    assert_eq!(told(again).1, ["begun\n"]);
+    assert_eq!(again[1]["status"], "completed", "{again}");
+    assert!(!again.to_string().contains("hunter2"), "{again}");
+    // The directory is kept, the variables are not, and that is said.
+    let (call, texts) = told(&loaded["updates"]);
+    assert_eq!(
+        call["rawOutput"]["output"],
+        format!("gone {workspace}/sub\n")
+    );
+    let reset = "another bashd process had its shell";
+    assert_eq!(call["rawOutput"]["session_reset"], reset);
+    assert!(texts[0].contains(reset), "{texts:?}");
+    let reason = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    assert!(reason(&loaded["elsewhere"]).contains("this session is in"));
+    assert!(reason(&loaded["unknown"]).contains("there is no session"));
+    assert!(reason(&loaded["path"]).contains("there is no session"));
+    // The next one goes on from there, without being told again.
+    let resumed = &told_all["resumed"];
+    assert_eq!(resumed["again"], json!([]));
+    let (call, _) = told(&resumed["updates"]);
+    assert_eq!(call["rawOutput"]["output"], "gone /\n");
+}
+
 #[test]
 fn what_a_rule_asks_the_clients_user_decides() {
     let home = Home::new();
@@ -276,9 +337,9 @@ fn acpx_gets_the_reply_with_its_terminal_and_without() {
 #[test]
 fn a_line_that_is_no_text_runs_nothing_and_the_next_is_answered() {
     let home = Home::new();
-    let prompt = |id: u8, text: &[u8]| {
+    let prompt = |session: &str, id: u8, text: &[u8]| {
         let head = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"session/prompt","params":{{"sessionId":"session-1","prompt":[{{"type":"text","text":""#
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"session/prompt","params":{{"sessionId":{session},"prompt":[{{"type":"text","text":""#
         );
         [head.as_bytes(), text, b"\"}]}}\n"].concat()
     };
@@ -297,10 +358,13 @@ fn a_line_that_is_no_text_runs_nothing_and_the_next_is_answered() {
     writeln!(input, "{greet}").unwrap();
     answer();
     writeln!(input, "{open}").unwrap();
-    answer();
-    input.write_all(&prompt(2, b": > made-\xff")).unwrap();
+    let opened: Value = serde_json::from_str(&answer()).unwrap();
+    let session = opened["result"]["sessionId"].to_string();
+    input
+        .write_all(&prompt(&session, 2, b": > made-\xff"))
+        .unwrap();
     assert!(answer().contains("-32700"));
-    input.write_all(&prompt(3, b"ls")).unwrap();
+    input.write_all(&prompt(&session, 3, b"ls")).unwrap();
     assert!(answer().contains("\"id\":3"));
     drop(input);
     assert!(agent.wait().unwrap().success());

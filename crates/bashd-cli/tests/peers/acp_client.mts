@@ -38,8 +38,10 @@ function kill(terminal: Terminal) {
   if (!terminal.exited) process.kill(-terminal.child.pid!, "SIGKILL");
 }
 
-const agent = spawn(bashd, bashdArguments, { stdio: ["pipe", "pipe", "inherit"] });
-const stream = ndJsonStream(Writable.toWeb(agent.stdin!) as any, Readable.toWeb(agent.stdout!) as any);
+const start = () => spawn(bashd, bashdArguments, { stdio: ["pipe", "pipe", "inherit"] });
+const streamOf = (agent: ChildProcess) =>
+  ndJsonStream(Writable.toWeb(agent.stdin!) as any, Readable.toWeb(agent.stdout!) as any);
+let agent = start();
 const answer = async (what: string, act: () => unknown) => {
   log.push(what);
   if (scenario === "hung" && what !== "create") return never;
@@ -95,9 +97,39 @@ const app = client({ name: "bashd-test" })
   )
   .onNotification(methods.client.session.update, ({ params }: any) => void updates.push(params.update));
 
-await app.connectWith(stream, async (connection: any) => {
-  const clientCapabilities = scenario === "local" ? {} : { terminal: true };
-  await connection.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION, clientCapabilities });
+const clientCapabilities = scenario === "local" ? {} : { terminal: true };
+const greeting = { protocolVersion: PROTOCOL_VERSION, clientCapabilities };
+// The SDK hands notifications on in turns of their own, after the answer that came behind them.
+const isTold = () => updates.some((update) => update.sessionUpdate === "agent_message_chunk");
+async function untilTold() {
+  for (let waited = 0; !isTold() && waited < 6000; waited++) await sleep(5);
+}
+
+// Another process of bashd goes on with a session of one that is gone; what it says, and what it tells again.
+async function goOn(method: string, sessionId: string, text: string) {
+  agent = start();
+  const seen: any = {};
+  await app.connectWith(streamOf(agent), async (connection: any) => {
+    seen.capabilities = (await connection.request(methods.agent.initialize, greeting)).agentCapabilities;
+    const refused = (params: any) =>
+      connection.request(method, { cwd, mcpServers: [], ...params }).catch((error: any) => error.data);
+    seen.elsewhere = await refused({ sessionId, cwd: "/" });
+    seen.unknown = await refused({ sessionId: `${sessionId.slice(0, -4)}0000` });
+    seen.path = await refused({ sessionId: "session-../../x" });
+    updates.length = 0;
+    await connection.request(method, { sessionId, cwd, mcpServers: [] });
+    if (method === methods.agent.session.load) await untilTold();
+    seen.again = updates.splice(0);
+    await connection.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] });
+    await untilTold();
+    seen.updates = updates.splice(0);
+  });
+  return seen;
+}
+
+let sessionOfBefore = "";
+await app.connectWith(streamOf(agent), async (connection: any) => {
+  await connection.request(methods.agent.initialize, greeting);
   const { sessionId } = await connection.request(methods.agent.session.new, { cwd, mcpServers: [] });
   const prompt = [{ type: "text" as const, text: command }];
   const turn = connection.request(methods.agent.session.prompt, { sessionId, prompt });
@@ -106,8 +138,11 @@ await app.connectWith(stream, async (connection: any) => {
   }
   if (scenario === "session") {
     await turn;
+    await untilTold();
     // The session of before, and the shell that was kept for it.
+    updates.length = 0;
     await connection.request(methods.agent.session.load, { sessionId, cwd, mcpServers: [] });
+    await untilTold();
     const link = { type: "resource_link" as const, uri: `file://${cwd}/a%20b`, name: "a b" };
     const again = [{ type: "text" as const, text: "echo $kept $PWD " }, link];
     updates.length = 0;
@@ -117,11 +152,23 @@ await app.connectWith(stream, async (connection: any) => {
     log.push(JSON.stringify(refused));
   }
   const result = await turn.catch((error: any) => ({ error: error.message, data: error.data }));
-  // The SDK hands notifications on in turns of their own, after the answer that came behind them.
-  const isTold = () => updates.some((update) => update.sessionUpdate === "agent_message_chunk");
-  for (let waited = 0; !isTold() && !("error" in result) && waited < 6000; waited++) await sleep(5);
-  console.log(JSON.stringify({ result, log, updates, asked }));
+  if (!("error" in result)) await untilTold();
+  sessionOfBefore = sessionId;
+  if (scenario !== "resumed") console.log(JSON.stringify({ result, log, updates, asked }));
 });
+if (scenario === "resumed") {
+  const gone = (process: ChildProcess) => new Promise((resolve) => process.on("exit", resolve));
+  const text = "echo ${kept-gone} $PWD; cd /";
+  let over = gone(agent);
+  agent.kill("SIGKILL");
+  await over;
+  const loaded = await goOn(methods.agent.session.load, sessionOfBefore, text);
+  over = gone(agent);
+  agent.stdin!.end();
+  await over;
+  const resumed = await goOn(methods.agent.session.resume, sessionOfBefore, text);
+  console.log(JSON.stringify({ loaded, resumed }));
+}
 for (const terminal of terminals.values()) kill(terminal);
 agent.stdin!.end();
 agent.on("exit", (code) => process.exit(code ?? 1));

@@ -43,8 +43,13 @@ impl Case {
         minimize(subject, &settings)
     }
 
+    /// What every reader must learn, a line each.
+    pub(crate) fn facts(&self) -> String {
+        self.file("facts")
+    }
+
     /// What is shown: the digest, or the raw text.
-    fn shown(&self, reach: Reach) -> String {
+    pub(crate) fn shown(&self, reach: Reach) -> String {
         self.minimized(reach)
             .map_or_else(|_| self.raw.clone(), |digest| digest.text)
     }

@@ -9,6 +9,7 @@
 //! | `properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
 //! | `seen` | outputs in which something that mattered was once lost, and their like |
 //! | `truth` | the contract of the tiers: the exact one read backwards, every number of the footer counted again |
+//! | `windows` | how many facts of long outputs a window shows, by its size |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
 #![expect(
@@ -25,3 +26,4 @@ mod outside;
 mod properties;
 mod seen;
 mod truth;
+mod windows;

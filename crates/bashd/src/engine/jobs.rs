@@ -1,16 +1,17 @@
 //! The engine and jobs: the job tool's answers, notices about ends, and the end of an owner's
 //! sessions.
 
-use super::{Engine, EngineCore, default_owner};
+use super::{Engine, EngineCore, default_owner, owner_of};
 use crate::call::Call;
 use crate::jobs::tool::JobToolCall;
 use crate::jobs::tool::result::JobResults;
 use crate::jobs::{Job, Jobs, Whose, claim, tool};
-use crate::plan::{Backgrounding, Otherwise};
+use crate::plan::{self, Backgrounding, Otherwise};
 use crate::profile::Profile;
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
 use crate::request::{Refusal, RefusalKind, Request};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -69,6 +70,31 @@ impl Engine {
     /// The jobs of this engine's state directory, whichever process started them.
     pub fn jobs(&self) -> Jobs {
         Jobs::new(&self.0.config)
+    }
+
+    /// Where the shell is of the session in which this request would run, if there is one and no
+    /// call uses it.
+    pub fn session_directory(&self, request: &Request) -> Option<PathBuf> {
+        let name = request.session.as_deref().unwrap_or_default();
+        let owner = owner_of(request);
+        let owner = plan::owner_of_session(name, &owner);
+        self.0.sessions.directory_of(owner, name)
+    }
+
+    /// Goes on with the session of this request whose shell another process had: the next shell
+    /// begins in this directory, if it exists, and the reply's `session_reset` says that it is
+    /// another one.
+    pub fn continue_session(&self, request: &Request, directory: impl Into<PathBuf>) {
+        let name = request.session.as_deref().unwrap_or_default();
+        let owner = owner_of(request);
+        let owner = plan::owner_of_session(name, &owner);
+        self.0.sessions.continue_in(owner, name, directory.into());
+    }
+
+    /// A text as it may be written down: without the values of variables whose names are secret,
+    /// and without what it assigns to such names itself.
+    pub fn without_secrets(&self, text: &str) -> String {
+        self.0.ledger.secrets().hide(text).into_owned()
     }
 
     /// Ends the sessions of an owner that makes no more calls: its client is gone. Its jobs go on.

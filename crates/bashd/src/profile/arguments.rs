@@ -11,6 +11,15 @@ pub fn read(schema: &Value, input: &str) -> Result<Value, String> {
     Ok(arguments)
 }
 
+/// Says what is wrong with those that the schema names; further ones are no fault.
+pub fn check_known(schema: &Value, arguments: &Value) -> Result<(), String> {
+    let mut known = arguments.clone();
+    if let Some(known) = known.as_object_mut() {
+        known.retain(|name, _| schema["properties"].get(name).is_some());
+    }
+    check(schema, &known)
+}
+
 /// Says what is wrong with the arguments of a call. A null is a parameter that is not given.
 pub fn check(schema: &Value, arguments: &Value) -> Result<(), String> {
     let Some(arguments) = arguments.as_object() else {
@@ -58,6 +67,7 @@ fn fits(property: &Value, value: &Value) -> bool {
         }
         Some("number") => value.as_f64().is_some_and(is_within),
         Some("boolean") => value.is_boolean(),
+        Some("object") => value.is_object(),
         Some("array") => {
             let items = value.as_array();
             items.is_some_and(|items| items.iter().all(|item| fits(&property["items"], item)))
@@ -78,6 +88,8 @@ fn wanted(property: &Value) -> String {
         Some("integer") => "a whole number",
         Some("number") => "a number",
         Some("boolean") => "true or false",
+        Some("object") => "an object",
+        Some("array") if property["items"].is_null() => "a list",
         Some("array") => "a list of strings",
         _ => "a value",
     };
@@ -157,6 +169,8 @@ mod tests {
         ] {
             assert_eq!(read(&schema, input).err().as_deref(), expected, "{input}");
         }
+        let further = json!({"action": "list", "speed": 1});
+        assert_eq!(check_known(&schema, &further), Ok(()));
         let complaint = read(&schema, "{").unwrap_err();
         assert!(
             complaint.starts_with("the arguments are not JSON: "),

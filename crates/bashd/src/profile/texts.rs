@@ -146,7 +146,7 @@ pub struct TruncationTexts {
     pub stored_incomplete: String,
 }
 
-/// The texts for bad requests: `{detail}`.
+/// The texts for bad requests: `{detail}`, and `{known}` in that for an unknown parameter.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -204,6 +204,10 @@ impl RefusalTexts {
                 if own.is_empty() =>
             {
                 fill(&self.not_available, &[("detail", detail)])
+            }
+            RefusalKind::UnknownParameter => {
+                let known = refusal.known.join(", ");
+                fill(own, &[("detail", detail), ("known", &known)])
             }
             _ => fill(own, &[("detail", detail)]),
         }

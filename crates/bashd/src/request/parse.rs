@@ -73,7 +73,7 @@ fn refuse_unknown(profile: &Profile, values: &Map<String, Value>) -> Result<(), 
     Err(if profile.input.reserved.contains(name) {
         Refusal::new(RefusalKind::NotAvailable, format!("parameter `{name}`"))
     } else {
-        Refusal::new(RefusalKind::UnknownParameter, name)
+        Refusal::of_unknown(profile, name)
     })
 }
 

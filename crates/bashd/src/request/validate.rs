@@ -226,7 +226,7 @@ fn mode_of<'a>(profile: &'a Profile, name: Option<&str>) -> Result<Option<&'a Mo
         return Ok(profile.modes.first());
     };
     if profile.modes.is_empty() {
-        return Err(Refusal::new(RefusalKind::UnknownParameter, "mode"));
+        return Err(Refusal::of_unknown(profile, "mode"));
     }
     let Some(mode) = profile.modes.iter().find(|mode| mode.name == name) else {
         let names: Vec<_> = profile

@@ -2,8 +2,8 @@
 //! bashd's tools.
 //!
 //! The agents are those of npm, with a scripted model on loopback (`tests/agents/`). They are
-//! large: only `./test --with agents` installs them. Without them these tests say so, and show
-//! nothing.
+//! large, so `./test --with agents` installs them, which is also what CI runs. Each that is missing
+//! is said, and not tested.
 
 use super::peers::{in_home, output};
 use bashd_testkit::{Home, loudly, repeat};
@@ -22,16 +22,20 @@ const RULE: &str = "[[rules]]\nname = 'deploys'\ndecision = 'deny'\nmessage = 't
 /// What a background start is answered, after its first output.
 const STARTED: &str = "[started as job bg_1, which is ended after 24 h; next: job wait bg_1, job output bg_1 or job kill bg_1]";
 
-/// The packages, if they are installed.
-fn packages() -> Option<PathBuf> {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../agents");
-    if !place.join("installed").exists() {
-        loudly(
-            "the agents are not installed (./test --with agents): what the models of Claude Code, Codex, opencode and Gemini CLI read is NOT tested here",
-        );
+/// The target directory, if this agent is installed there.
+fn target_with(agent: &str) -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+    if !target.join(format!("agents/{agent}.installed")).exists() {
+        loudly(&format!(
+            "{agent} is not installed (./test --with agents): what its model reads is NOT tested here"
+        ));
         return None;
     }
-    Some(place.join("node_modules"))
+    // Two of them are scripts, which the peers' node runs.
+    if ["gemini", "qwen"].contains(&agent) {
+        super::peers::packages()?;
+    }
+    Some(target)
 }
 
 /// A call, and what the model reads of it.
@@ -53,7 +57,7 @@ fn texts_of(agent: &str) -> Option<Vec<String>> {
 
 /// What the model of an agent was sent back for each call.
 fn sent_back(agent: &str, given: &[Value]) -> Option<Vec<String>> {
-    let packages = packages()?;
+    let target = target_with(agent)?;
     let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents");
     let count = given.len();
@@ -64,7 +68,7 @@ fn sent_back(agent: &str, given: &[Value]) -> Option<Vec<String>> {
     let scratch = home.workspace().join("tmp");
     std::fs::create_dir_all(&scratch).unwrap();
     let mut driver = in_home(Path::new("python3"), &home);
-    driver.env("AGENTS_PACKAGES", packages);
+    driver.env("AGENTS_TARGET", target);
     driver.env("PYTHONDONTWRITEBYTECODE", "1");
     driver.env("TMPDIR", scratch);
     driver.arg(scripts.join("agents.py"));
@@ -162,6 +166,32 @@ fn gemini_reads_the_text_in_its_wrapping_and_an_error_once() {
     assert_reads("gemini", [failed, denied, timed_out, started, waited]);
 }
 
+#[test]
+fn qwen_reads_the_text_and_an_error_twice() {
+    let [failed, _, _, started, waited] = sent();
+    // Of an error it shows the call and the whole result, and the content of the result again.
+    let of_error = |arguments: &Value, meta: &str, text: &str| {
+        let content = json!([{"type": "text", "text": text}]);
+        format!(
+            "MCP tool 'bash' reported tool error for function call: {{\"name\":\"bash\",\"args\":{arguments}}} with response: \
+             [{{\"functionResponse\":{{\"name\":\"bash\",\"response\":{{\"error\":{{\"_meta\":{{\"bashd/reply\":{meta}}},\
+             \"content\":{content},\"isError\":true}},\"content\":{content}}}}}}}]"
+        )
+    };
+    let calls = cases();
+    let denied = of_error(
+        &calls[1]["arguments"],
+        r#"{"denied":{"rule":"deploys"}}"#,
+        DENIED,
+    );
+    let timed_out = of_error(
+        &calls[2]["arguments"],
+        r#"{"signal":15,"timed_out":true,"output_bytes":2,"output_lines":1,"wall_ms":N}"#,
+        "a\n[timed out after 2 s and was ended]",
+    );
+    assert_reads("qwen", [failed, denied, timed_out, started, waited]);
+}
+
 /// Thirty commands of an ordinary session. None of them has what an agent's own tool refuses.
 const SESSION: [&str; 30] = [
     "ls -la",
@@ -196,12 +226,16 @@ const SESSION: [&str; 30] = [
     "echo done",
 ];
 
+/// The one command of the session whose output is too long to be shown whole.
+const FLOOD: &str = "seq 1 30000";
+
 /// The agents, their own shell tools, and what these call the command.
-const OWN: [(&str, &str, &str, &str); 4] = [
+const OWN: [(&str, &str, &str, &str); 5] = [
     ("claude-code", "Claude Code", "own:Bash", "command"),
     ("codex", "Codex", "own:exec_command", "cmd"),
     ("opencode", "opencode", "own:bash", "command"),
     ("gemini", "Gemini CLI", "own:run_shell_command", "command"),
+    ("qwen", "Qwen Code", "own:run_shell_command", "command"),
 ];
 
 /// Counts what a model reads of the same session by bashd and by the agent's own tool; with
@@ -209,7 +243,7 @@ const OWN: [(&str, &str, &str, &str); 4] = [
 #[test]
 fn tokens_of_a_session_beside_the_agents_own_tool() {
     let blesses = std::env::var_os("BASHD_BLESS").is_some();
-    if packages().is_none() {
+    if OWN.iter().any(|(agent, ..)| target_with(agent).is_none()) {
         return;
     }
     if !blesses && !repeat::is_soak() {
@@ -217,28 +251,44 @@ fn tokens_of_a_session_beside_the_agents_own_tool() {
         return;
     }
     let tokenizer = tiktoken_rs::o200k_base().unwrap();
-    let count = |texts: &[String]| -> usize {
-        let tokens = texts
-            .iter()
-            .map(|text| tokenizer.encode_ordinary(text).len());
-        tokens.sum()
+    // The tokens of the flood, and of all others.
+    let count = |texts: &[String]| -> [usize; 2] {
+        let mut counted = [0, 0];
+        for (command, text) in SESSION.iter().zip(texts) {
+            let tokens = tokenizer.encode_ordinary(text).len();
+            eprintln!("{tokens:6} {command}");
+            counted[usize::from(*command != FLOOD)] += tokens;
+        }
+        counted
     };
-    let mut table =
-        "| agent | by bashd | by its own tool | bashd / own |\n|---|---|---|---|\n".to_owned();
+    let mut table = format!(
+        "| agent | all 30: bashd | own tool | bashd / own | `{FLOOD}`: bashd | own tool | the other 29: bashd | own tool | bashd / own |\n\
+         |---|---|---|---|---|---|---|---|---|\n"
+    );
     for (agent, name, tool, key) in OWN {
         let ours =
             SESSION.map(|command| json!({"tool": "bash", "arguments": {"command": command}}));
         let theirs = SESSION.map(|command| {
             let mut arguments = json!({ key: command });
-            if agent == "opencode" {
-                arguments["description"] = "runs it".into();
+            match agent {
+                "opencode" => arguments["description"] = "runs it".into(),
+                "qwen" => arguments["is_background"] = false.into(),
+                _ => {}
             }
             json!({"tool": tool, "arguments": arguments})
         });
-        let ours = count(&sent_back(agent, &ours).unwrap());
-        let theirs = count(&sent_back(agent, &theirs).unwrap());
-        let ratio = ours as f64 / theirs as f64;
-        let _ = writeln!(table, "| {name} | {ours} | {theirs} | {ratio:.2} |");
+        eprintln!("{name}: by bashd");
+        let [flood, others] = count(&sent_back(agent, &ours).unwrap());
+        eprintln!("{name}: by its own tool");
+        let [own_flood, own_others] = count(&sent_back(agent, &theirs).unwrap());
+        let (all, own_all) = (flood + others, own_flood + own_others);
+        let ratio = |ours: usize, theirs: usize| ours as f64 / theirs as f64;
+        let _ = writeln!(
+            table,
+            "| {name} | {all} | {own_all} | {:.2} | {flood} | {own_flood} | {others} | {own_others} | {:.2} |",
+            ratio(all, own_all),
+            ratio(others, own_others)
+        );
     }
     eprintln!("{table}");
     if blesses {

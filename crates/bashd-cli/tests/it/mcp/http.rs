@@ -324,16 +324,22 @@ fn handshake(server: &Server) -> String {
 }
 
 fn legacy_call(command: &str) -> String {
-    let arguments = json!({"command": command});
+    legacy_call_of(&json!({"command": command}))
+}
+
+fn legacy_call_of(arguments: &Value) -> String {
     let params = json!({"name": "bash", "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).to_string()
 }
 
 fn is_sleeping(home: &Home) -> bool {
+    is_running(home, "sleep 300")
+}
+
+fn is_running(home: &Home, command: &str) -> bool {
     let mark = bashd_testkit::keeper_hook::MARK;
     let all = bashd_testkit::processes::with_variable(mark, home.mark());
-    all.iter()
-        .any(|process| process.command.contains("sleep 300"))
+    all.iter().any(|process| process.command.contains(command))
 }
 
 #[test]
@@ -352,6 +358,35 @@ fn pages_of_allowed_origins_may_ask_before_they_call() {
         "authorization, content-type",
     ] {
         assert!(allowed.contains(told), "{allowed}");
+    }
+    // And may read what it is answered: the result, and that its token is missing.
+    let token = format!(
+        "Authorization: Bearer {}\r\n",
+        server.token.as_ref().unwrap()
+    );
+    for (token, status) in [(token.as_str(), "200"), ("", "401")] {
+        let headers = format!("{token}Origin: http://localhost:3000\r\n");
+        let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "page", "version": "1"},
+        }});
+        let answer = whole(send_with(
+            &server,
+            "POST /mcp",
+            &headers,
+            &begin.to_string(),
+        ));
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+        let answer = answer.to_lowercase();
+        for told in [
+            "access-control-allow-origin: http://localhost:3000\r\n",
+            "access-control-expose-headers: mcp-session-id",
+        ] {
+            assert!(answer.contains(told), "{answer}");
+        }
     }
     for origin in [
         "http://evil.example",
@@ -421,6 +456,42 @@ fn a_session_that_is_deleted_ends_what_it_runs() {
     assert!(deleted.starts_with("HTTP/1.1 204 "), "{deleted}");
     super::client::until("the command is ended", || !is_sleeping(&home));
     drop(answer);
+}
+
+#[test]
+fn jobs_outlive_the_session_that_is_deleted() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let server = Server::start(&home, &["--token", "none"]);
+    let headers = handshake(&server);
+    let job = json!({"command": "echo begun; sleep 400", "background": true});
+    let started = send_with(&server, "POST /mcp", &headers, &legacy_call_of(&job));
+    assert!(whole(started).contains("started as job bg_1"));
+    let waiting = send_with(&server, "POST /mcp", &headers, &legacy_call("sleep 300"));
+    super::client::until("both run", || {
+        is_sleeping(&home) && is_running(&home, "sleep 400")
+    });
+    let deleted = whole(send_with(&server, "DELETE /mcp", &headers, ""));
+    assert!(deleted.starts_with("HTTP/1.1 204 "), "{deleted}");
+    super::client::until("the command is ended", || !is_sleeping(&home));
+    drop(waiting);
+    // Whatever would end the job has had its chance by now: the same client's command is gone.
+    assert!(is_running(&home, "sleep 400"));
+    let gone = whole(send_with(
+        &server,
+        "POST /mcp",
+        &headers,
+        &legacy_call("true"),
+    ));
+    assert!(gone.starts_with("HTTP/1.1 404 "), "{gone}");
+    // The next client finds it as an earlier one, takes it over, and ends it.
+    let headers = handshake(&server);
+    let list = json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {
+        "name": "job", "arguments": {"action": "list"}}});
+    let listed = whole(send_with(&server, "POST /mcp", &headers, &list.to_string()));
+    assert!(listed.contains("sleep 400"), "{listed}");
+    let killed = crate::shown(&home, &["jobs", "kill", "bg_1"]);
+    assert_eq!(killed.code(), Some(0), "{}", killed.block());
+    super::client::until("the job is ended", || !is_running(&home, "sleep 400"));
 }
 
 #[test]

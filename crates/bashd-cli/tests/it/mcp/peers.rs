@@ -236,3 +236,36 @@ fn the_conformance_suite_finds_nothing_that_is_not_listed() {
         assert!(told.contains("tools-list: "), "{told}");
     }
 }
+
+#[test]
+fn every_scenario_that_is_left_out_has_its_reason() {
+    let page = include_str!("../../../../../docs/mcp.md");
+    let (_, table) = page
+        .split_once("| scenarios | why they do not apply |")
+        .unwrap();
+    let rows = table.lines().skip(2).take_while(|row| row.starts_with('|'));
+    let named = rows.flat_map(|row| {
+        let cell = row.split('|').nth(1).unwrap_or_default();
+        cell.split('`').skip(1).step_by(2)
+    });
+    let named: Vec<&str> = named.collect();
+    let is_named = |scenario: &str| {
+        named.iter().any(|name| match name.strip_suffix('*') {
+            Some(begin) => scenario.starts_with(begin),
+            None => *name == scenario,
+        })
+    };
+    for list in ["conformance-2025-11-25.yml", "conformance-2026-07-28.yml"] {
+        let text = std::fs::read_to_string(scripts().join(list)).unwrap();
+        let listed = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("- "));
+        for entry in listed {
+            let scenario = entry.split(':').next().unwrap_or(entry);
+            assert!(
+                is_named(scenario),
+                "{list}: {entry} has no reason in docs/mcp.md"
+            );
+        }
+    }
+}

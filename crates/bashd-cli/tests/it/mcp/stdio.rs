@@ -123,6 +123,58 @@ fn programs_get_few_fields_and_a_schema() {
     }
 }
 
+/// Asserts that nothing in it says nothing; a status of 0 does say something.
+fn says_something(name: &str, value: &Value) {
+    let is_empty = match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => number.as_f64() == Some(0.0) && name != "exit_code",
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => {
+            items.iter().for_each(|item| says_something(name, item));
+            items.is_empty()
+        }
+        Value::Object(members) => {
+            members
+                .iter()
+                .for_each(|(name, member)| says_something(name, member));
+            members.is_empty()
+        }
+        Value::Bool(true) => false,
+    };
+    assert!(!is_empty, "`{name}` is {value}");
+}
+
+#[test]
+fn in_every_profile_programs_get_what_says_something_in_300_bytes() {
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
+    for profile in ["default", "pi", "voice", "harness", "phoenix"] {
+        let mut client = Client::connect(&home, &["--structured", "--profile", profile]);
+        for (command, output, code) in [
+            ("echo o; echo e >&2; exit 3", Some("e\n"), 3),
+            ("echo hello", Some("hello\n"), 0),
+            ("true", None, 0),
+            ("ls /nonexistent", Some("nonexistent"), 2),
+            ("cd /; printf 'no newline'", Some("no newline"), 0),
+            ("seq 1 20000", Some("\n"), 0),
+        ] {
+            let result = client.bash(&json!({"command": command}));
+            let mut fields = result["structuredContent"].clone();
+            says_something("structuredContent", &fields);
+            assert_eq!(fields["exit_code"], code, "{profile}: {command}: {result}");
+            let told = fields.as_object_mut().unwrap().remove("output");
+            let told = told.unwrap_or_default();
+            let told = told.as_str().unwrap_or_default();
+            assert!(
+                told.contains(output.unwrap_or_default()),
+                "{profile}: {result}"
+            );
+            assert_eq!(told.is_empty(), output.is_none(), "{profile}: {result}");
+            let rest = fields.to_string();
+            assert!(rest.len() <= 300, "{profile}: {command}: {rest}");
+        }
+    }
+}
+
 #[test]
 fn flags_decide_what_may_run_and_where() {
     let home = Home::new();

@@ -48,6 +48,8 @@ pub(crate) struct Sessions {
     seats: Mutex<HashMap<SessionKey, Arc<Seat>>>,
     /// Owners and names of sessions that ended, and why, whose seats others have; the oldest first.
     departed: Mutex<VecDeque<((String, String), Reset)>>,
+    /// Owners and names of sessions whose shells another process had, and where these were.
+    earlier: Mutex<HashMap<(String, String), PathBuf>>,
     /// For calls that wait for each other, in whatever vessel they run.
     pub(crate) turns: Turns,
 }
@@ -114,6 +116,7 @@ impl Sessions {
             limits,
             seats: Mutex::default(),
             departed: Mutex::default(),
+            earlier: Mutex::default(),
             turns: Turns::default(),
         }
     }
@@ -230,6 +233,10 @@ impl Sessions {
         if is_set_up_anew {
             seat.remember(Reset::NewRcScript);
         }
+        if let Some(directory) = self.earlier_of((&key.owner, &key.name)) {
+            seat.remember(Reset::Continued);
+            *seat.directory() = Some(directory);
+        }
         Ok(Arc::clone(seat))
     }
 
@@ -274,11 +281,28 @@ impl Sessions {
         Some(named.any(|(_, seat)| seat.live.try_lock().is_err()))
     }
 
+    /// Where an owner's session of this name is, while it waits for its next call.
+    pub(crate) fn directory_of(&self, owner: &str, name: &str) -> Option<PathBuf> {
+        let seats = self.seats();
+        let mut own = seats
+            .iter()
+            .filter(|(key, _)| (&*key.owner, &*key.name) == (owner, name));
+        own.find_map(|(_, seat)| seat.live.try_lock().ok()?.as_ref()?.directory())
+    }
+
+    /// Goes on with a session whose shell another process had: its next shell begins in this
+    /// directory, and the reply says that it is another one.
+    pub(crate) fn continue_in(&self, owner: &str, name: &str, directory: PathBuf) {
+        let whose = (owner.to_owned(), name.to_owned());
+        self.earlier().insert(whose, directory);
+    }
+
     /// Ends the sessions of an owner that is gone. One that a call still uses is left to its idle
     /// time.
     pub(crate) fn end_of(&self, owner: &str) {
         self.departed()
             .retain(|((departed, _), _)| departed != owner);
+        self.earlier().retain(|(other, _), _| other != owner);
         self.seats().retain(|key, seat| {
             if key.owner != owner {
                 return true;
@@ -291,6 +315,14 @@ impl Sessions {
                 Err(_) => true,
             }
         });
+    }
+
+    fn earlier(&self) -> MutexGuard<'_, HashMap<(String, String), PathBuf>> {
+        self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn earlier_of(&self, (owner, name): (&str, &str)) -> Option<PathBuf> {
+        self.earlier().remove(&(owner.to_owned(), name.to_owned()))
     }
 
     fn seats(&self) -> MutexGuard<'_, HashMap<SessionKey, Arc<Seat>>> {

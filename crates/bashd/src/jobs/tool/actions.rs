@@ -94,7 +94,11 @@ async fn output(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobA
     let default = OutputQuery::default();
     let query = OutputQuery {
         part,
-        grep: arguments.grep.as_deref().map(compile).transpose()?,
+        grep: arguments
+            .grep
+            .as_deref()
+            .map(|pattern| compile("grep", pattern))
+            .transpose()?,
         most_bytes: arguments.max_bytes.unwrap_or(default.most_bytes),
         ..default
     };

@@ -155,12 +155,13 @@ impl ReadyWhen {
     fn condition(&self, from: u64) -> Result<Option<Condition>, String> {
         let mut conditions = Vec::new();
         if let Some(pattern) = &self.regex {
-            let pattern = compile(pattern)?;
+            let pattern = compile("regex", pattern)?;
             conditions.push(Condition::Matches { pattern, from });
         }
         conditions.extend(self.port.map(Condition::Port));
         if let Some(url) = &self.http {
-            conditions.push(Condition::answers(url)?);
+            let answers = Condition::answers(url);
+            conditions.push(answers.map_err(|reason| format!("`http`: {reason}"))?);
         }
         let silence = self.silent_ms.map(Duration::from_millis);
         conditions.extend(silence.map(Condition::Silent));
@@ -174,6 +175,9 @@ impl ReadyWhen {
 
 /// What a call that starts a job waits for before it returns.
 pub(crate) fn until(value: &Value) -> Result<WaitFor, String> {
+    if !value.is_object() {
+        return Err(format!("it must be an object, not {value}"));
+    }
     arguments::check(&until_schema(), value)?;
     let awaited = ReadyWhen::deserialize(value).map_err(|error| error.to_string())?;
     let condition = awaited.condition(0)?;
@@ -200,14 +204,14 @@ pub(crate) fn until_schema() -> Value {
     })
 }
 
-/// A pattern; the error says what is wrong with it.
-pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| error.to_string())
+/// The pattern of a parameter; the error says what is wrong with it.
+pub(super) fn compile(name: &str, pattern: &str) -> Result<Regex, String> {
+    Regex::new(pattern).map_err(|error| format!("`{name}`: {error}"))
 }
 
 /// A pattern for a screen: `^` and `$` match at its rows.
 pub(super) fn on_screen(pattern: &str) -> Result<Regex, String> {
-    compile(&format!("(?m:{pattern})"))
+    compile("regex", &format!("(?m:{pattern})"))
 }
 
 /// The JSON schema of [`Arguments`].

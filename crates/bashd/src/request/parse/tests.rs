@@ -242,7 +242,10 @@ fn p_34_empty_is_refused_and_a_comment_is_a_command() {
 fn an_unknown_parameter_is_refused_in_each_profiles_words() {
     let input = r#"{"command":"ls","colour":1}"#;
     let texts = [
-        ("default", "there is no parameter `colour`"),
+        (
+            "default",
+            "there is no parameter `colour`; there are command, cwd, env, timeout, on_timeout, wait_max, background, until, stdin, pty, session, stdin_open",
+        ),
         ("voice", "Unknown parameter 'colour'"),
         ("harness", "invalid input: unknown parameter \"colour\""),
         ("phoenix", "Invalid input: unknown parameter `colour`"),

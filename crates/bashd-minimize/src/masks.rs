@@ -1,5 +1,5 @@
-//! What earlier scripts left in a shell that makes a later status say nothing: functions and aliases
-//! with the name of a tool, traps, and what only the shell has read.
+//! What earlier scripts left in a shell that makes a later status say nothing: functions and
+//! aliases with the name of a tool, traps, and what only the shell has read.
 
 use super::reading;
 use bashd_script::script::{Construct, Script};

@@ -15,7 +15,8 @@ fn window(text: &str, size: usize) -> String {
     }
     let head = text.floor_char_boundary(size / 4);
     let tail = text.ceil_char_boundary(text.len() - size * 3 / 4);
-    format!("{}\n{}", &text[..head], &text[tail..])
+    let (head, tail) = (text.get(..head), text.get(tail..));
+    format!("{}\n{}", head.unwrap_or_default(), tail.unwrap_or_default())
 }
 
 /// What Claude Code's own tool shows of an output that is too long.

@@ -214,8 +214,8 @@ mod tests {
             let text = fs::read_to_string(&path).unwrap();
             let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
             change(&mut lines);
-            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-            fs::write(&path, text).unwrap();
+            lines.push(String::new());
+            fs::write(&path, lines.join("\n")).unwrap();
         }
     }
 

@@ -203,7 +203,9 @@ mod tests {
 
     fn read(pieces: &[&str], after_return: AfterReturn) -> String {
         let mut lines = TerminalLines::new(Together::default(), after_return);
-        pieces.iter().for_each(|piece| lines.push(piece));
+        for piece in pieces {
+            lines.push(piece);
+        }
         lines.finish().0
     }
 

@@ -130,7 +130,9 @@ fn says_something(name: &str, value: &Value) {
         Value::Number(number) => number.as_f64() == Some(0.0) && name != "exit_code",
         Value::String(text) => text.is_empty(),
         Value::Array(items) => {
-            items.iter().for_each(|item| says_something(name, item));
+            for item in items {
+                says_something(name, item);
+            }
             items.is_empty()
         }
         Value::Object(members) => {

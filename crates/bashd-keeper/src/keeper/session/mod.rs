@@ -276,7 +276,7 @@ impl KeeperSession {
         let mut is_gone = engine_died;
         while let Some(link) = &keeper.link {
             match protocol::receive(link) {
-                Ok(Some(frame)) => self.obey(keeper, frame, now),
+                Ok(Some(frame)) => self.obey(keeper, &frame, now),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Ok(None) | Err(_) => {
                     is_gone = true;
@@ -299,9 +299,9 @@ impl KeeperSession {
         }
     }
 
-    fn obey(&mut self, keeper: &mut Keeper, frame: MessageFrame, now: Instant) {
+    fn obey(&mut self, keeper: &mut Keeper, frame: &MessageFrame, now: Instant) {
         if frame.is::<CallMessage>() {
-            self.begin(keeper, &frame);
+            self.begin(keeper, frame);
         } else if frame.is::<QueryMessage>() {
             if let Some(current) = &mut self.current {
                 current.run.query = frame.body().ok();
@@ -312,7 +312,7 @@ impl KeeperSession {
             }
         } else if frame.is::<AnnounceMessage>() {
             if let Some(current) = &mut self.current {
-                current.run.announce(&frame);
+                current.run.announce(frame);
             }
         } else if frame.is::<ReleaseMessage>() {
             // The call that was reported last, if something still writes to its pipes.
@@ -323,7 +323,7 @@ impl KeeperSession {
                 run.keep_log(&release);
             }
         } else if frame.is::<BackgroundMessage>() {
-            self.go_to_background(keeper, &frame);
+            self.go_to_background(keeper, frame);
         } else if let Some(link) = &keeper.link {
             let _ = protocol::refuse(link, &frame.name);
         }

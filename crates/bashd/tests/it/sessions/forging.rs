@@ -160,8 +160,9 @@ async fn nonce(session: &Session, home: &Home) -> String {
     std::fs::remove_file(&file).expect("a file");
     let report = traced.lines().find(|line| line.contains("echo \"$? "));
     let report = report.unwrap_or_else(|| panic!("no report in {traced}"));
-    let nonce = report.split([' ', '$']).filter(|word| word.len() > 8);
-    nonce.last().expect("a nonce").to_owned()
+    let mut words = report.rsplit([' ', '$']);
+    let nonce = words.find(|word| word.len() > 8);
+    nonce.expect("a nonce").to_owned()
 }
 
 #[tokio::test]

@@ -41,7 +41,9 @@ pub fn with_variable(name: &str, value: &str) -> Vec<Process> {
         .into_iter()
         .filter(|process| {
             let is_it = has_variable(process.pid, &wanted);
-            process.pid != own && is_it.unwrap_or_else(|| is_named(process.pid, short(value)))
+            // One that has ended keeps its name until it is waited for.
+            let is_named = || process.state != 'Z' && is_named(process.pid, short(value));
+            process.pid != own && is_it.unwrap_or_else(is_named)
         })
         .collect()
 }

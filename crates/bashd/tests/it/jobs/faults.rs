@@ -36,24 +36,18 @@ async fn a_state_directory_that_can_not_be_written_makes_no_job_and_leaves_nothi
 }
 
 #[tokio::test]
-async fn a_job_whose_directory_was_deleted_does_not_exist_and_hangs_nobody() {
+async fn a_job_whose_directory_was_deleted_is_found_again_and_can_be_ended() {
     let shop = Workshop::new();
     let job = shop.start("echo begun; sleep 300").await;
     fs::remove_dir_all(job.output_file.parent().expect("a directory")).expect("a removal");
-    assert!(shop.jobs.find(Whose::Owner(OWNER), &job.id).is_err());
-    assert!(shop.jobs.kill(&job).await.is_err());
+    let found = shop.jobs.find(Whose::Owner(OWNER), &job.id);
+    let found = found.expect("its keeper still knows it");
+    assert_eq!(found.state, JobState::Running, "{found:?}");
+    let ended = shop.jobs.kill(&found).await.expect("an end");
+    assert_eq!(ended.state, JobState::Killed, "{ended:?}");
     let wait = WaitFor::new(Condition::Exit, PATIENCE);
-    let waited = shop.jobs.wait(vec![job.clone()], &wait).await;
+    let waited = shop.jobs.wait(vec![job], &wait).await;
     assert_eq!(waited.len(), 1);
-    assert!(
-        shop.jobs
-            .output(&job, &bashd::jobs::OutputQuery::default())
-            .await
-            .is_err()
-    );
-    // Its process group is still there to be ended.
-    let group = rustix::process::Pid::from_raw(job.pid).expect("a pid");
-    rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("a kill");
 }
 
 #[tokio::test]

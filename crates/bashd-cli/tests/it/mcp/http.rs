@@ -101,7 +101,7 @@ impl Server {
     }
 
     /// One request; the status, and the body.
-    fn post(&self, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
+    pub(super) fn post(&self, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         let body = body.to_string();
@@ -148,7 +148,7 @@ fn without_chunks(answer: &str) -> String {
 }
 
 /// A call that needs no handshake.
-fn call(command: &str) -> Value {
+pub(super) fn call(command: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "bash", "arguments": {"command": command},
         "_meta": {
@@ -159,7 +159,7 @@ fn call(command: &str) -> Value {
     }})
 }
 
-const MODERN: &[(&str, &str)] = &[
+pub(super) const MODERN: &[(&str, &str)] = &[
     ("MCP-Protocol-Version", "2026-07-28"),
     ("Mcp-Method", "tools/call"),
     ("Mcp-Name", "bash"),
@@ -214,66 +214,6 @@ fn host_and_origin_are_checked_even_without_a_token() {
 }
 
 /// Connections that say nothing: more than the server has places.
-#[test]
-fn silent_connections_lock_nobody_out() {
-    let home = Home::new();
-    let server = Server::start(&home, &[]);
-    let token = format!("Bearer {}", server.token.as_ref().unwrap());
-    let with = [MODERN, &[("Authorization", token.as_str())]].concat();
-    let mut silent = Vec::new();
-    for number in 0..400 {
-        silent.push(server.connect());
-        if number % 100 == 99 {
-            let begun = Instant::now();
-            let (status, answer) = server.post(&with, &call("echo hi"));
-            assert_eq!(status, 200, "{answer}");
-            let took = begun.elapsed();
-            assert!(took < Duration::from_secs(8), "{took:?} after {number}");
-        }
-    }
-    // The oldest had to give way.
-    let oldest = silent.first_mut().unwrap();
-    oldest.set_read_timeout(Some(LIMIT)).unwrap();
-    assert_eq!(oldest.read(&mut [0]).unwrap(), 0);
-}
-
-/// Sessions whose clients went away without a word: more than the server keeps.
-#[test]
-fn abandoned_sessions_give_way_the_oldest_first() {
-    let home = Home::new();
-    let server = Server::start(&home, &["--token", "none"]);
-    let begin = || server.begin_session();
-    let first = begin();
-    for _ in 0..255 {
-        begin();
-    }
-    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
-    let headers = |session: &str| {
-        let version = ("MCP-Protocol-Version".to_owned(), "2025-11-25".to_owned());
-        [version, ("Mcp-Session-Id".to_owned(), session.to_owned())]
-    };
-    let status = |session: &str| {
-        let headers = headers(session);
-        let headers = headers.each_ref().map(|(name, value)| (&**name, &**value));
-        server.post(&headers, &list).0
-    };
-    // It is used, so the second is the oldest now.
-    assert_eq!(status(&first), 200);
-    let newest = begin();
-    assert_eq!(status(&first), 200);
-    assert_eq!(status(&newest), 200);
-    let called = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-        "name": "bash", "arguments": {"command": "echo hi"},
-    }});
-    let (answer, _) = server.ask_in_session(Some(&newest), &called);
-    assert!(answer.to_string().contains("hi"), "{answer}");
-    for _ in 0..256 {
-        begin();
-    }
-    // Who comes back is told that its session is gone, and begins another.
-    assert_eq!(status(&first), 404);
-}
-
 #[test]
 fn strangers_are_not_let_in_by_mistake() {
     let home = Home::new();

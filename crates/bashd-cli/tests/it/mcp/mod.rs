@@ -11,6 +11,7 @@
 //! | `registry` | `server.json` |
 //! | `resources` | stored output, as a tool and by address, and news of it |
 //! | `http` | the token, Host and Origin, and a call |
+//! | `http_seats` | silent connections and abandoned sessions lock nobody out |
 //! | `hostile` | clients that mean no good: errors, bounded memory, no crash, no leak |
 //! | `agents` | what the models of real agents read, by `./test --with agents` |
 //! | `peers` | the official SDKs' clients, the inspector and the conformance suite |
@@ -21,6 +22,7 @@ mod configs;
 mod ends;
 mod hostile;
 mod http;
+mod http_seats;
 mod jobs;
 mod peers;
 mod registry;

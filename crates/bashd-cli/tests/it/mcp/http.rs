@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Child;
-use std::time::{Duration, Instant};
 
 /// A server on a port of its own.
 pub(crate) struct Server {

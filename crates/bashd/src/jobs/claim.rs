@@ -208,7 +208,8 @@ pub(crate) fn withdraw(directory: &Path) {
 
 /// Whether there may be another job, before anything is started for it.
 pub(crate) fn check_room(runs: &Path, owner: &str, limits: JobLimits) -> Result<(), ClaimFailure> {
-    room(runs, &known(runs), owner, limits)
+    // Without the lock nothing is tidied: somebody may be adding a name just now.
+    room(runs, &names(runs).0, owner, limits)
 }
 
 /// A name that is taken.
@@ -219,12 +220,19 @@ struct TakenName {
     alias: String,
 }
 
-/// The names of all jobs that are still kept.
+/// The names of all jobs that are still kept; tidies their file. Only for who holds the lock.
 fn known(runs: &Path) -> Vec<TakenName> {
+    let (kept, is_untidy) = names(runs);
+    if is_untidy {
+        let _ = write_anew(runs, &kept);
+    }
+    kept
+}
+
+/// The names of all jobs that are still kept, and whether their file should be written anew.
+fn names(runs: &Path) -> (Vec<TakenName>, bool) {
     let Ok(text) = fs::read_to_string(runs.join(NAMES)) else {
-        let known = found(runs);
-        let _ = write_anew(runs, &known);
-        return known;
+        return (found(runs), true);
     };
     let there: HashSet<OsString> = fs::read_dir(runs)
         .into_iter()
@@ -249,10 +257,8 @@ fn known(runs: &Path) -> Vec<TakenName> {
         .filter(|known| is_there(known))
         .collect();
     kept.reverse();
-    if count > kept.len() + MOST_STALE {
-        let _ = write_anew(runs, &kept);
-    }
-    kept
+    let is_untidy = count > kept.len() + MOST_STALE;
+    (kept, is_untidy)
 }
 
 /// The names as the directories have them.
@@ -347,6 +353,15 @@ mod tests {
         drop(held);
         claim("3").unwrap();
         assert!(!runs.path().join("1").exists() && !runs.path().join("3").exists());
+    }
+
+    #[test]
+    fn a_look_without_the_lock_writes_no_names() {
+        let runs = tempfile::tempdir().unwrap();
+        check_room(runs.path(), "ann", LIMITS).unwrap();
+        assert!(!runs.path().join(NAMES).exists());
+        name_of(&runs.path().join("1"), "ann", LIMITS);
+        assert!(runs.path().join(NAMES).exists());
     }
 
     #[test]

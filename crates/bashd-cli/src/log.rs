@@ -84,8 +84,10 @@ fn verify(settings: &ConfigInForce, printer: &Printer) -> Result<ExitStatus, Fai
     }
     let records = for_people::count(found.records, "record");
     let chains = for_people::count(found.chains, "chain");
-    let sealed = for_people::count(found.sealed, "sealed job or artifact");
-    page.line(format_args!("checked {records} in {chains}, and {sealed}"))?;
+    let sealed = for_people::count(found.sealed, "seal");
+    page.line(format_args!(
+        "checked {records} in {chains}, and {sealed} of jobs and artifacts"
+    ))?;
     if found.unsealed > 0 {
         let unsealed = for_people::count(found.unsealed, "record");
         page.line(format_args!(

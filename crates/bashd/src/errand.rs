@@ -1,11 +1,11 @@
 //! Errands: steps that may take long, each on a thread of its own, so that the runtime's thread
 //! waits for none of them.
 //!
-//! Two kinds go on errands. Who *goes* to files that a caller named may never come back: a FUSE
-//! that does not answer holds its thread for as long as it pleases. Who *reads* what bashd has
-//! stored comes back by itself, and sooner if nobody waits any more. Both are bounded in number;
-//! beyond that, an errand waits for its turn, with its caller's deadline. Of those that went, only
-//! a few may be on one mount, so that one that does not answer leaves room for others.
+//! There are two kinds. An errand that *goes* to files which a caller named may never return: a
+//! FUSE that does not answer holds its thread for as long as it likes. An errand that *reads* what
+//! bashd has stored returns by itself, and sooner if nobody waits any more. Both are limited in
+//! number; beyond that, an errand waits for its turn, within its caller's deadline. Only a few
+//! errands may go to the same mount, so a mount that does not answer leaves room for others.
 //!
 //! A thread whose caller gave up is renamed: `bashd doctor` counts those of all processes.
 

@@ -98,7 +98,7 @@ impl PromptTurn {
         }))
     }
 
-    /// Writes the turn down, for who goes on with the session.
+    /// Records the turn for a later process that continues the session.
     fn write_down(&self, cwd: PathBuf, command: &str, reply: &Reply) {
         let base = &self.client.base;
         let turn = RecordedTurn {

@@ -317,7 +317,7 @@ fn a_search_in_much_output_delays_nobody() {
         let answer = client.response(name);
         assert_eq!(answer["success"], true, "{answer}");
     }
-    // Who cancels a search is not kept waiting either.
+    // A cancelled search keeps nobody waiting either.
     let arguments = json!({"action": "output", "job": job, "grep": "(no|thing) like [it]t$"});
     client.say(&json!({"id": "search", "type": "job", "arguments": arguments}));
     std::thread::sleep(Duration::from_millis(50));

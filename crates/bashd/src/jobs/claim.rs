@@ -220,7 +220,7 @@ struct TakenName {
     alias: String,
 }
 
-/// The names of all jobs that are still kept; tidies their file. Only for who holds the lock.
+/// The names of all jobs that are still kept; tidies their file. Needs the lock.
 fn known(runs: &Path) -> Vec<TakenName> {
     let (kept, is_untidy) = names(runs);
     if is_untidy {

@@ -1,7 +1,7 @@
 //! The one reader of what a terminal is sent as lines: escape sequences are dropped, a carriage
 //! return and a backspace move back, and what is then written replaces what was there.
 //!
-//! Who keeps the lines is a [`LineSink`]: a reply's text, or the last lines of a live view.
+//! A [`LineSink`] keeps the lines: a reply's text, or the last lines of a live view.
 
 /// Characters of a line that can still be overwritten; those before them stay.
 const LONGEST: usize = 64 * 1024;

@@ -63,6 +63,6 @@ fn abandoned_sessions_give_way_the_oldest_first() {
     for _ in 0..256 {
         begin();
     }
-    // Who comes back is told that its session is gone, and begins another.
+    // A client that comes back learns that its session is gone, and begins another.
     assert_eq!(status(&first), 404);
 }

@@ -38,9 +38,11 @@ enum Method {
 
 /// The message of a line.
 pub(super) fn read(line: &[u8]) -> Result<ClientJsonRpcMessage, serde_json::Error> {
-    match serde_json::from_slice(line) {
-        Ok(call) => Ok(of_call(call)),
-        Err(_) => serde_json::from_slice(line),
+    // serde_json does not look at what it skips: bytes that are no text would pass there.
+    let call = std::str::from_utf8(line).map(serde_json::from_str);
+    match call {
+        Ok(Ok(call)) => Ok(of_call(call)),
+        Ok(Err(_)) | Err(_) => serde_json::from_slice(line),
     }
 }
 
@@ -80,6 +82,14 @@ mod tests {
             let theirs = serde_json::from_str(line).unwrap();
             assert_eq!(facts(&call), facts(&theirs), "{line}");
         }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused_wherever_they_are() {
+        let start =
+            br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","x":""#;
+        let line = [start.as_slice(), b"\xff", br#""}}"#].concat();
+        assert!(read(&line).is_err());
     }
 
     #[test]

@@ -363,6 +363,7 @@ fn looks_like_a_path(text: &str) -> bool {
         "bench/",
         "crates/",
         "docs/",
+        "fuzz/",
         "profiles/",
         "src/",
         "tests/",

@@ -36,9 +36,11 @@ fn the_only_id(bytes: &[u8]) -> Option<Value> {
     let Value::Object(fields) = serde_json::from_str(text).ok()? else {
         return None;
     };
+    // The scan gives up an id that is longer than any; a fraction may be written with any length.
     let id = fields.get("id")?;
     let is_short = id.to_string().len() < 200;
-    (is_short && (id.is_string() || id.is_number())).then(|| id.clone())
+    let is_plain = id.is_string() || id.is_i64() || id.is_u64();
+    (is_short && is_plain).then(|| id.clone())
 }
 
 fn as_json(message: &ClientJsonRpcMessage) -> Value {

@@ -305,6 +305,12 @@ pub(crate) struct LogOptions {
     /// Check that all records of calls, jobs and artifacts are as they were written.
     #[arg(long, conflicts_with_all = ["json", "failed", "since", "limit", "pattern"])]
     pub(crate) verify: bool,
+    /// Show calls of every bashd of this user as they happen, until interrupted.
+    #[arg(long, short = 'f', conflicts_with_all = ["since", "limit", "verify"])]
+    pub(crate) follow: bool,
+    /// With --follow: go on behind this place (`place` in the output of --json).
+    #[arg(long, value_name = "PLACE", requires = "follow")]
+    pub(crate) from: Option<String>,
     /// Show at most this many calls; 0 shows all.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,

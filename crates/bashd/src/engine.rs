@@ -18,6 +18,7 @@ use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions};
+use crate::feed::Feed;
 use crate::guard::safe_mode::RunForm;
 use crate::guard::{Judgement, Verdict};
 use crate::ledger::{Ledger, LedgerEntry};
@@ -70,6 +71,7 @@ struct EngineCore {
     rc_scripts: RcScripts,
     profiles: Library,
     ledger: Ledger,
+    feed: Feed,
     artifacts: ArtifactStore,
     activity: Activity,
     programs: Programs,
@@ -107,6 +109,7 @@ impl Engine {
             .hiding(&surroundings.env)
             .watching_the_clock(config.runs_dir())
             .chained(config.state_dir.clone());
+        let feed = Feed::new(config.feed_dir()).switched(config.feed);
         let artifacts = ArtifactStore::of(&config).for_one_call(keepers.is_for_one_call());
         let (minimizer, problems) = config.minimizer.load();
         let warnings = Mutex::new(problems);
@@ -119,6 +122,7 @@ impl Engine {
             rc_scripts,
             profiles,
             ledger,
+            feed,
             artifacts,
             activity: Activity::default(),
             programs: Programs::default(),
@@ -139,7 +143,7 @@ impl Engine {
     /// profile's form, and recorded like any other. It needs no runtime.
     pub fn fail(&self, call: &Call, error: Error) -> Reply {
         let (shared, begun) = (&self.0, Instant::now());
-        let entry = LedgerEntry::new(&shared.ledger, call.raw_text());
+        let entry = LedgerEntry::new((&shared.ledger, &shared.feed), call.raw_text());
         let found = shared.profile(call.profile());
         let profile = found.unwrap_or_else(|_| shared.fallback(call.profile()));
         let ending = Err(Ending::Failed(error, None));
@@ -259,7 +263,7 @@ impl EngineCore {
     async fn perform(self: &Arc<Self>, call: &Call, watch: Option<&mut OutputWatch>) -> Reply {
         let begun = Instant::now();
         let _under_way = self.activity.begin();
-        let mut entry = LedgerEntry::new(&self.ledger, call.raw_text());
+        let mut entry = LedgerEntry::new((&self.ledger, &self.feed), call.raw_text());
         let (profile, ending) = match self.profile(call.profile()) {
             Ok(profile) => {
                 let ending = self.stages(&profile, call, &mut entry, watch).await;
@@ -300,9 +304,10 @@ impl EngineCore {
         let Expanded {
             request, command, ..
         } = &*expanded;
-        let judgement = self.judged(profile, (request, &accepted), command).await?;
         let owner = owner_of(request);
-        let asked = (&*command.to_run, &*entry.secrets);
+        entry.begin(profile, request, &owner);
+        let judgement = self.judged(profile, (request, &accepted), command).await?;
+        let asked = (&*command.to_run, &*entry);
         self.permit(&judgement, asked, call, &owner).await?;
         if let Some(problem) = &expanded.problem {
             return Err(Ending::Refused(problem.clone()));
@@ -490,7 +495,7 @@ impl EngineCore {
     async fn permit(
         &self,
         judgement: &Judgement,
-        (command, secrets): (&str, &Secrets),
+        (command, entry): (&str, &LedgerEntry<'_>),
         call: &Call,
         caller: &str,
     ) -> Result<(), Ending> {
@@ -501,10 +506,11 @@ impl EngineCore {
         };
         let question = ApprovalQuestion {
             command,
-            secrets,
+            secrets: &entry.secrets,
             objection,
             caller,
         };
+        entry.ask(objection);
         let own = call.approver.as_ref().map(|own| &own.0);
         let (answer, warning) = tokio::select! {
             decided = self.desk.decide(&question, own) => decided,
@@ -512,7 +518,10 @@ impl EngineCore {
         };
         self.warn(warning);
         match answer {
-            answer if answer.is_yes() => Ok(()),
+            answer if answer.is_yes() => {
+                entry.allow();
+                Ok(())
+            }
             ApprovalAnswer::Nobody => Err(Ending::Denied(Denied::with_nobody_to_ask(judgement))),
             _ => Err(Ending::Denied(judgement.into())),
         }

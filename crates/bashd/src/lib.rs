@@ -30,6 +30,7 @@
 
 mod activity;
 mod ancestors;
+mod appending;
 pub mod approval;
 pub mod artifact;
 mod call;
@@ -39,6 +40,7 @@ mod errand;
 mod error;
 mod event;
 pub mod exec;
+pub mod feed;
 pub mod jobs;
 pub mod ledger;
 mod near;

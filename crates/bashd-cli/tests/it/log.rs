@@ -1,10 +1,10 @@
 //! `bashd log`: the ledger as a table and as JSON, filtered, whatever state it is in.
 
-use crate::shown;
+use crate::{bashd, shown};
 use bashd::ledger::{Ledger, Record, RecordedOutcome};
 use bashd_testkit::Home;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 
 fn record(id: &str, time: &str, command: &str) -> Record {
     let mut record = Record::new(id, time.parse().unwrap(), RecordedOutcome::Exited);
@@ -196,4 +196,93 @@ fn what_was_altered_or_removed_is_found() {
     );
     altered(&files("ledger", ".chains")[0], " 1 ", " 2 ", "is missing");
     assert_eq!(verify().code(), Some(0), "all is as it was");
+}
+
+/// The events that `log --follow --json` prints, up to the end of the last of these commands.
+fn followed(home: &Home, arguments: &[&str], commands: &[&[&str]]) -> Vec<serde_json::Value> {
+    let all: Vec<&str> = ["log", "--follow", "--json"]
+        .into_iter()
+        .chain(arguments.iter().copied())
+        .collect();
+    let mut follower = bashd(home, &all).spawn();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+    let mut events: Vec<serde_json::Value> = Vec::new();
+    // The first call may come before the follower looks: it is made again until it is seen.
+    let mut wait_for_end = |command: &str| {
+        loop {
+            let line = lines.next().unwrap().unwrap();
+            let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+            events.push(event);
+            let has_ended = |id: &serde_json::Value| {
+                let of_it = |event: &&serde_json::Value| event["id"] == *id;
+                let mut all = events.iter().filter(of_it);
+                all.any(|event| event["event"] == "ended")
+            };
+            let begun = events.iter().find(|event| event["command"] == command);
+            if begun.is_some_and(|begun| has_ended(&begun["id"])) {
+                return;
+            }
+        }
+    };
+    for command in commands {
+        bashd(home, command).run();
+        wait_for_end(command.last().unwrap());
+    }
+    follower.kill().unwrap();
+    follower.wait().unwrap();
+    events
+}
+
+#[test]
+fn calls_are_followed_as_they_happen_and_from_any_place() {
+    let home = Home::new();
+    // Something must be there, or the follower might begin after the first call.
+    bashd(&home, &["run", "echo before"]).run();
+    let place = followed(&home, &["--from", "1:1"], &[&["run", "exit 3"]]);
+    let [.., begun, ended] = place.as_slice() else {
+        panic!("two events, not {place:?}");
+    };
+    assert_eq!(begun["event"], "begun");
+    assert_eq!(begun["command"], "exit 3");
+    assert_eq!(begun["profile"], "default");
+    assert!(
+        begun["owner"].as_str().unwrap().starts_with("cli:"),
+        "{begun}"
+    );
+    assert_eq!(ended["id"], begun["id"]);
+    assert_eq!(ended["outcome"], "exited");
+    assert_eq!(ended["exit_code"], 3);
+
+    let from = ended["place"].as_str().unwrap();
+    let later = followed(&home, &["--from", from], &[&["run", "echo after"]]);
+    let commands: Vec<_> = later
+        .iter()
+        .filter_map(|event| event["command"].as_str())
+        .collect();
+    assert_eq!(commands, ["echo after"], "nothing is told twice");
+    let nonsense = shown(&home, &["log", "--follow", "--from", "here"]);
+    assert_eq!(nonsense.code(), Some(2));
+    assert!(
+        nonsense.err().contains("two numbers with a colon"),
+        "{}",
+        nonsense.err()
+    );
+}
+
+#[test]
+fn a_feed_that_is_switched_off_says_so_and_has_nothing() {
+    let home = Home::new();
+    fs::write(
+        home.config().join("config.toml"),
+        "[feed]\nenabled = false\n",
+    )
+    .unwrap();
+    assert_eq!(shown(&home, &["run", "echo hello"]).out(), "hello\n");
+    let refused = shown(&home, &["log", "--follow"]);
+    assert!(
+        refused.err().contains("`feed.enabled` is false"),
+        "{}",
+        refused.err()
+    );
+    assert!(!home.state().join("feed").exists());
 }

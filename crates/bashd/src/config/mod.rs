@@ -65,6 +65,8 @@ pub struct Config {
     pub head_bytes: Option<u64>,
     /// What is recorded of calls.
     pub ledger: LedgerSettings,
+    /// Whether calls are told to those who watch.
+    pub feed: bool,
     /// Name of the profile for calls that name none.
     pub profile: String,
     /// Directory of the user's own profiles, which may be missing.
@@ -205,6 +207,11 @@ impl Config {
         self.state_dir.join("shells")
     }
 
+    /// Where the feed's files live.
+    pub fn feed_dir(&self) -> PathBuf {
+        self.state_dir.join("feed")
+    }
+
     /// Where the ledger's files live.
     pub fn ledger_dir(&self) -> PathBuf {
         self.state_dir.join("ledger")
@@ -263,6 +270,7 @@ impl Config {
                 max_age: unless_zero(values.number("spool.max_age_days")?).map(days),
             },
             head_bytes: values.number_unless_profile("head_bytes")?,
+            feed: values.switch("feed.enabled")?,
             ledger: LedgerSettings {
                 enabled: values.switch("ledger.enabled")?,
                 retention: unless_zero(values.number("ledger.retention_days")?).map(days),

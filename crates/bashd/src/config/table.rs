@@ -229,6 +229,12 @@ pub const KEYS: &[ConfigKey] = &[
          and the reply's `limits` say which it is (docs/jobs.md)",
     ),
     key(
+        "feed.enabled",
+        ValueKind::Switch,
+        "true",
+        "whether calls are told to those who watch, such as `bashd log --follow` (docs/feed.md)",
+    ),
+    key(
         "ledger.enabled",
         ValueKind::Switch,
         "true",

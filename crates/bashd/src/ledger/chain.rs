@@ -139,7 +139,7 @@ impl ChainEnd {
         }
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::open(path, flags | OFlags::APPEND, Mode::RUSR | Mode::WUSR)?;
-        super::check(&file, line.len() as u64)?;
+        crate::appending::check(&file, line.len() as u64)?;
         if rustix::io::write(&file, line.as_bytes())? != line.len() {
             return Err(io::ErrorKind::WriteZero.into());
         }

@@ -1,14 +1,18 @@
-//! A record in the making: what is known about a call while it goes through the pipeline.
+//! A record in the making: what is known about a call while it goes through the pipeline, and what
+//! the feed says of it meanwhile.
 //!
 //! A call whose future is dropped has no outcome that anybody could report; its entry then records
 //! itself as cancelled, so there is one record per call in that case too.
 
-use super::record::MinimizedOutput;
+use super::record::{MinimizedOutput, cut};
 use super::{Ledger, Record, RecordedOutcome};
 use crate::exec::{EndedBy, Exit};
+use crate::feed::{self, CallAsks, CallBegun, CallEnded, Feed, FeedEvent, FeedRecord};
+use crate::guard::Objection;
 use crate::profile::Profile;
 use crate::profile::reply::{Ending, Finished};
 use crate::reply::Reply;
+use crate::request::Request;
 use crate::run_id::RunId;
 use bashd_keeper::secrets::Secrets;
 use jiff::Timestamp;
@@ -23,6 +27,7 @@ const SECRET_AT_THE_CUT: usize = 64 << 10;
 /// What is known of a call so far.
 pub(crate) struct LedgerEntry<'a> {
     ledger: &'a Ledger,
+    feed: &'a Feed,
     /// The run's id.
     pub(crate) id: RunId,
     time: Timestamp,
@@ -37,14 +42,21 @@ pub(crate) struct LedgerEntry<'a> {
     pub(crate) is_kept_out: bool,
     /// Values that must not be written, those of the call's own variables among them.
     pub(crate) secrets: Arc<Secrets>,
+    /// Front end and client; empty until the call was read.
+    owner: String,
+    /// Its session, if it has one.
+    session: Option<String>,
+    /// Whether the feed knows of it.
+    is_told: bool,
     is_closed: bool,
 }
 
 impl<'a> LedgerEntry<'a> {
     /// The entry of a call that just came in.
-    pub(crate) fn new(ledger: &'a Ledger, raw_text: &str) -> Self {
+    pub(crate) fn new((ledger, feed): (&'a Ledger, &'a Feed), raw_text: &str) -> Self {
         Self {
             ledger,
+            feed,
             id: RunId::new(),
             time: Timestamp::now(),
             begun: Instant::now(),
@@ -53,6 +65,9 @@ impl<'a> LedgerEntry<'a> {
             cwd: PathBuf::new(),
             is_kept_out: false,
             secrets: Arc::clone(&ledger.secrets),
+            owner: String::new(),
+            session: None,
+            is_told: false,
             is_closed: false,
         }
     }
@@ -67,6 +82,72 @@ impl<'a> LedgerEntry<'a> {
         if !env.is_empty() {
             Arc::make_mut(&mut self.secrets).add(env);
         }
+    }
+
+    /// Tells the feed of the call, now that it was read.
+    pub(crate) fn begin(&mut self, profile: &Profile, request: &Request, owner: &str) {
+        owner.clone_into(&mut self.owner);
+        self.session = profile.session.name_of(request).map(str::to_owned);
+        let cwd = request.cwd.as_ref();
+        self.tell_begun(cwd.map(|cwd| cwd.display().to_string()));
+    }
+
+    fn tell_begun(&mut self, cwd: Option<String>) {
+        self.is_told = true;
+        self.feed.tell_with(|| {
+            let call = CallBegun {
+                pid: rustix::process::getpid().as_raw_nonzero().get(),
+                owner: self.owner.clone(),
+                session: self.session.clone(),
+                profile: self.profile.clone(),
+                command: self.shown(&self.command, feed::LONGEST_COMMAND),
+                cwd: cwd.map(|cwd| self.hidden(&cwd)).unwrap_or_default(),
+            };
+            FeedRecord::new(self.id.as_str(), self.time, FeedEvent::Begun(call))
+        });
+    }
+
+    /// Tells the feed that it waits for a person.
+    pub(crate) fn ask(&self, objection: &Objection) {
+        self.feed.tell_with(|| {
+            let asks = CallAsks {
+                rule: objection.rule.clone(),
+                message: self.shown(&objection.message, feed::LONGEST_REASON),
+            };
+            FeedRecord::new(self.id.as_str(), Timestamp::now(), FeedEvent::Asks(asks))
+        });
+    }
+
+    /// Tells the feed that the person allowed it.
+    pub(crate) fn allow(&self) {
+        self.feed
+            .tell_with(|| FeedRecord::new(self.id.as_str(), Timestamp::now(), FeedEvent::Allowed));
+    }
+
+    /// Tells the feed of the end, as it is recorded.
+    fn tell_ended(&mut self, record: &Record, job: Option<&str>) {
+        if !self.is_told {
+            self.tell_begun(None);
+        }
+        self.feed.tell_with(|| {
+            let error = record.error.as_deref();
+            let ended = CallEnded {
+                outcome: record.outcome,
+                exit_code: record.exit_code,
+                signal: record.signal,
+                error: error.map(|error| cut(error, feed::LONGEST_REASON).to_owned()),
+                job: job.map(str::to_owned),
+                wall_ms: record.wall_ms,
+                output_bytes: record.output_bytes,
+            };
+            FeedRecord::new(self.id.as_str(), Timestamp::now(), FeedEvent::Ended(ended))
+        });
+    }
+
+    /// The beginning of a text, without secrets, also at the cut.
+    fn shown(&self, text: &str, most: usize) -> String {
+        let hidden = self.secrets.hide(cut(text, most + SECRET_AT_THE_CUT));
+        cut(&hidden, most).to_owned()
     }
 
     /// Records the call, now that it is over; returns the ledger's complaint, if any.
@@ -95,6 +176,7 @@ impl<'a> LedgerEntry<'a> {
                 artifact: finished.artifact.map(|kept| kept.id),
             })
         });
+        self.tell_ended(&record, reply.job.as_deref());
         self.ledger.record(&record)
     }
 
@@ -104,10 +186,12 @@ impl<'a> LedgerEntry<'a> {
 
     fn record(&mut self, outcome: RecordedOutcome) -> Record {
         let mut record = Record::new(self.id.as_str(), self.time, outcome);
-        record.profile = std::mem::take(&mut self.profile);
+        record.profile.clone_from(&self.profile);
+        record.owner.clone_from(&self.owner);
+        record.session.clone_from(&self.session);
         // More than is written, so that a secret at the cut is recognized whole.
         let most = self.ledger.settings.max_command_bytes + SECRET_AT_THE_CUT;
-        let command = super::record::cut(&self.command, most);
+        let command = cut(&self.command, most);
         record.command_truncated = command.len() < self.command.len();
         record.command = self.hidden(command);
         record.cwd = self.hidden(&self.cwd.display().to_string());
@@ -121,6 +205,7 @@ impl Drop for LedgerEntry<'_> {
     fn drop(&mut self) {
         if !self.is_closed {
             let record = self.record(RecordedOutcome::Cancelled);
+            self.tell_ended(&record, None);
             // Nobody is here to be told of a failure; the next call's entry reports it.
             let _ = self.ledger.append(&record);
         }

@@ -12,7 +12,7 @@ mod chain;
 mod entry;
 mod month;
 mod read;
-mod record;
+pub(crate) mod record;
 mod reverse_lines;
 mod verify;
 
@@ -22,19 +22,17 @@ pub use read::{RecordQuery, Records, Which};
 pub use record::{MinimizedOutput, Record, RecordedOutcome};
 pub(crate) use verify::LedgerState;
 
+use crate::appending;
 use bashd_keeper::seal::SealKey;
 use bashd_keeper::secrets::Secrets;
 use bashd_keeper::seen_clock::SeenClock;
 use chain::Chain;
 use month::Month;
 use record::ChainMark;
-use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -117,14 +115,10 @@ impl Ledger {
     fn write(&self, record: &Record, mark: Option<ChainMark>) -> io::Result<Vec<u8>> {
         let line = record.to_line(self.settings.max_command_bytes, mark)?;
         let month = Month::of(record.time);
-        let file = self.open(&self.directory.join(month.file_name()))?;
-        let length = check(&file, line.len() as u64)?;
-        let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, &line))?;
-        if written < line.len() {
-            let message = format!("only {written} of {} bytes could be written", line.len());
-            return Err(io::Error::new(io::ErrorKind::WriteZero, message));
-        }
-        if length == 0 {
+        let file = appending::open(&self.directory.join(month.file_name()))?;
+        let before = appending::check(&file, line.len() as u64)?;
+        appending::write(&file, &line)?;
+        if before.length == 0 {
             // Only a new month can make an old one due. Failing to remove the old one is no
             // complaint about the record, which is written.
             let _ = self.sweep(record.time);
@@ -170,48 +164,6 @@ impl Ledger {
         }
         Ok(removed)
     }
-
-    /// Opens a month's file, and creates it and the directory if they are missing.
-    fn open(&self, path: &Path) -> io::Result<OwnedFd> {
-        // NONBLOCK: a FIFO in the file's place must not hang a call. It has no effect on files.
-        let flags = OFlags::WRONLY
-            | OFlags::APPEND
-            | OFlags::CREATE
-            | OFlags::CLOEXEC
-            | OFlags::NOFOLLOW
-            | OFlags::NONBLOCK;
-        let mode = Mode::RUSR | Mode::WUSR;
-        match rustix::fs::open(path, flags, mode) {
-            Err(rustix::io::Errno::NOENT) => {
-                fs::DirBuilder::new()
-                    .recursive(true)
-                    .mode(0o700)
-                    .create(&self.directory)?;
-                Ok(rustix::fs::open(path, flags, mode)?)
-            }
-            opened => Ok(opened?),
-        }
-    }
-}
-
-/// Refuses anything that is not an append to our own file; returns the file's length.
-///
-/// A write beyond `RLIMIT_FSIZE` would kill the host by SIGXFSZ, so the limit is checked first: the
-/// library must not touch signal handlers.
-fn check(file: &OwnedFd, more: u64) -> io::Result<u64> {
-    let status = rustix::fs::fstat(file)?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        ));
-    }
-    let length = status.st_size as u64;
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if limit.is_some_and(|limit| length.saturating_add(more) > limit) {
-        return Err(rustix::io::Errno::FBIG.into());
-    }
-    Ok(length)
 }
 
 #[cfg(test)]

@@ -33,6 +33,12 @@ pub struct Record {
     pub time: Timestamp,
     /// Name of the profile.
     pub profile: String,
+    /// Front end and client, as in `bashd jobs`; left out by older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
+    /// The name of its session, empty for the one without a name; left out if it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The command as it was given, cut to the configured length.
     pub command: String,
     /// Whether the command was cut.
@@ -126,6 +132,8 @@ impl Record {
             id: id.into(),
             time,
             profile: String::new(),
+            owner: String::new(),
+            session: None,
             command: String::new(),
             command_truncated: false,
             cwd: String::new(),
@@ -212,15 +220,18 @@ impl Record {
 }
 
 /// The longest prefix of at most `limit` bytes that ends between two characters.
-pub(super) fn cut(text: &str, limit: usize) -> &str {
+pub(crate) fn cut(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
 }
 
-fn write_time<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn write_time<S: Serializer>(
+    time: &Timestamp,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{time:.3}"))
 }
 
-fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+pub(crate) fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
     let text = Cow::<'de, str>::deserialize(deserializer)?;
     text.parse().map_err(serde::de::Error::custom)
 }

@@ -277,7 +277,8 @@ fn what_is_not_a_file_is_refused_without_hanging() {
     );
     fs::remove_dir(&path).unwrap();
 
-    rustix::fs::mkfifoat(rustix::fs::CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, mode).unwrap();
     assert!(place.ledger.append(&record).is_err());
     assert!(
         place

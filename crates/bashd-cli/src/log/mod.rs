@@ -1,4 +1,6 @@
-//! `bashd log`: what ran before, from the ledger, as a table or as JSON lines.
+//! `bashd log`: what ran before, from the ledger, as a table or as JSON lines; and what runs now.
+
+mod follow;
 
 use crate::args::LogOptions;
 use crate::exit_status::ExitStatus;
@@ -21,6 +23,9 @@ pub(crate) fn log(
 ) -> Result<ExitStatus, Failure> {
     if arguments.verify {
         return verify(settings, printer);
+    }
+    if arguments.follow {
+        return follow::follow(arguments, settings, printer);
     }
     let zone = surroundings::time_zone();
     let filter = RecordQuery {

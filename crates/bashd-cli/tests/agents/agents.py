@@ -152,6 +152,7 @@ AGENTS = {
     "inspector": python_client("inspector", "python-1"),
     "mcporter": python_client("mcporter", "python-1"),
     "mcp-cli": python_client("mcp-cli", "python-1"),
+    "mcp-cli-python": python_client("mcp-cli-python", "python-3"),
 }
 
 

@@ -24,7 +24,7 @@ NAMES = {
     "openai-agents": "openai-agents", "pydantic-ai": "pydantic-ai", "langchain": "LangChain", "mcp-use": "mcp-use",
     "fastmcp": "fastmcp", "python-sdk-1": "Python SDK", "python-sdk-2": "Python SDK", "typescript-sdk-1": "TypeScript SDK",
     "typescript-sdk-2": "TypeScript SDK", "inspector": "Inspector", "mcporter": "mcporter",
-    "mcp-cli": "@wong2/mcp-cli",
+    "mcp-cli": "@wong2/mcp-cli", "mcp-cli-python": "mcp-cli",
 }
 # Those for which a program registers who decides.
 DECIDING = ["fastmcp", "python-sdk-1", "python-sdk-2", "typescript-sdk-1", "typescript-sdk-2"]
@@ -38,6 +38,7 @@ PINNED = {
     "typescript-sdk-2": ("../peers/package-lock.json", "@modelcontextprotocol/client"),
     "inspector": ("../peers/package-lock.json", "@modelcontextprotocol/inspector"),
     "mcporter": ("clients/package-lock.json", "mcporter"), "mcp-cli": ("clients/package-lock.json", "@wong2/mcp-cli"),
+    "mcp-cli-python": ("clients/python-3.txt", "mcp-cli"),
 }
 COLUMNS = [
     "list", "call", "error", "timeout", "progress", "cancel", "background to end", "approval", "1 MiB of output", "20 at once",
@@ -165,7 +166,7 @@ def ordinary(agent, bashd, cells):
     seen = place.run(agent, bashd, steps)
     ours = [name for name in seen["tools"] if "bashd" in name] or seen["tools"]
     cells["list"] = f"{len(ours)} tools: `{sorted(ours)[1] if len(ours) > 1 else ours}`"
-    if agent == "mcp-cli":
+    if agent.startswith("mcp-cli"):
         # The loop knows their names.
         cells["list"] = "- for people alone"
     cells["call"] = "yes" if "hello\n[exit code 3]" in text(seen, 0) else f"NO: {text(seen, 0)[:80]}"

@@ -20,7 +20,7 @@ from model import Model
 HERE = pathlib.Path(__file__).parent
 TARGET = pathlib.Path(os.environ["AGENTS_TARGET"])
 MACHINE = "arm64" if platform.machine() == "aarch64" else "x64"
-LIMIT = 240
+LIMIT = 600
 
 
 def node():

@@ -253,26 +253,30 @@ def version(agent):
     return re.search(rf"^{re.escape(package)}==([^ ]+)", text, re.M)[1]
 
 
+def write_rows(rows):
+    """Puts rows into the page; only those of who ran are new."""
+    head = "| agent | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (len(COLUMNS) + 1)
+    page = PAGE.read_text()
+    kept = re.search(r"<!-- matrix -->\n(.*)\n<!-- end of matrix -->", page, re.S)[1].splitlines()[2:]
+    made = {row.split("|")[1].strip(): row for row in kept + rows}
+    names = [f"{NAMES[agent]} {version(agent)}" for agent in NAMES]
+    table = "<!-- matrix -->\n" + "\n".join([head, *(made[name] for name in names if name in made)]) + "\n<!-- end of matrix -->"
+    PAGE.write_text(re.sub(r"<!-- matrix -->.*<!-- end of matrix -->", lambda _: table, page, flags=re.S))
+
+
 def main(bashd, *agents):
     # In the background of a shell it would be ignored, by everybody that is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    rows = []
     for agent in agents or NAMES:
         cells = {}
         ordinary(agent, bashd, cells)
         approval(agent, bashd, cells)
         cells["cancel"] = ends(agent, bashd, signal.SIGINT)
         cells["killed client"] = ends(agent, bashd, signal.SIGKILL)
-        rows.append(f"| {NAMES[agent]} {version(agent)} | " + " | ".join(cells[column].replace("\n", " ") for column in COLUMNS) + " |")
-        print(rows[-1], file=sys.stderr)
-    head = "| agent | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (len(COLUMNS) + 1)
-    page = PAGE.read_text()
-    kept = re.search(r"<!-- matrix -->\n(.*)\n<!-- end of matrix -->", page, re.S)[1].splitlines()[2:]
-    # Only the rows of those that ran are new.
-    made = {row.split("|")[1].strip(): row for row in kept + rows}
-    names = [f"{NAMES[agent]} {version(agent)}" for agent in NAMES]
-    table = "<!-- matrix -->\n" + "\n".join([head, *(made[name] for name in names if name in made)]) + "\n<!-- end of matrix -->"
-    PAGE.write_text(re.sub(r"<!-- matrix -->.*<!-- end of matrix -->", lambda _: table, page, flags=re.S))
+        row = f"| {NAMES[agent]} {version(agent)} | " + " | ".join(cells[column].replace("\n", " ") for column in COLUMNS) + " |"
+        print(row, file=sys.stderr)
+        # At once: nothing of it is lost if the next one fails.
+        write_rows([row])
 
 
 if __name__ == "__main__":

@@ -213,9 +213,12 @@ async def mcp_cli_python(url, server):
         json.dump({"mcpServers": {"bashd": {"command": server[0], "args": server[1:], "env": dict(os.environ)}}}, file)
     own = ["--config-file", config, "--server", "bashd", "--quiet"]
     program = [sys.executable, "-m", "mcp_cli"]
+    # Each start takes seconds of a processor.
+    room = asyncio.Semaphore(4)
 
     async def call(name, arguments):
-        out = await printed(*program, "cmd", "--tool", name, "--tool-args", json.dumps(arguments), "--raw", *own)
+        async with room:
+            out = await printed(*program, "cmd", "--tool", name, "--tool-args", json.dumps(arguments), "--raw", *own)
         return out.split("Use --help to see all options\n", 1)[-1]
 
     # Its own loop gives its provider two models, and so asks none; its lists of tools are for people.

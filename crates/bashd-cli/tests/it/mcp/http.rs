@@ -459,7 +459,7 @@ fn an_artifact_of_any_size_is_read_in_parts() {
     let headers = handshake(&server);
     // Two bytes a character, so that a part would end within one; and control characters, which
     // grow.
-    let command = r"for i in $(seq 20000); do printf 'x\001\002ééééé %s\n' $i; done";
+    let command = r"for i in $(seq 60000); do printf 'x\001\002ééééé %s\n' $i; done";
     let answer = whole(send_with(
         &server,
         "POST /mcp",
@@ -497,7 +497,7 @@ fn an_artifact_of_any_size_is_read_in_parts() {
             }
         }
     }
-    let lines = (1..=20000).map(|number| format!("x\u{1}\u{2}ééééé {number}\n"));
+    let lines = (1..=60000).map(|number| format!("x\u{1}\u{2}ééééé {number}\n"));
     let expected: String = lines.collect();
     assert!(
         text == expected,

@@ -138,12 +138,14 @@ impl Engine {
     }
 
     /// A call that has arrived: calls of one session run in the order in which they arrived. One
-    /// that did not arrive by this does so when it begins to run.
+    /// that did not arrive by this does so when it begins to run; so does every call of a session
+    /// that clients share, since nobody waits for another client's call that may never begin.
     #[must_use]
     pub fn arrive(&self, call: impl Into<Call>) -> Call {
         let call = call.into();
         if let Ok(profile) = self.0.profile(call.profile())
             && let Ok(request) = call.request(&profile)
+            && !plan::is_shared(&profile, &request)
         {
             let ticket = self.0.place_in_line(&profile, &call, &request);
             call.ticket.keep(ticket);

@@ -193,6 +193,12 @@ pub(crate) fn session_of(
     Some((owner.to_owned(), name.to_owned()))
 }
 
+/// Whether clients share the session that a call is for.
+pub(crate) fn is_shared(profile: &Profile, request: &Request) -> bool {
+    let name = profile.session.name_of(request);
+    name.is_some_and(|name| name.starts_with(SHARED_PREFIX))
+}
+
 /// What a call does while another one of its session runs. A job waits for nobody: its call returns
 /// at once.
 pub(crate) fn overlap_of(profile: &Profile, request: &Request, accepted: &Accepted) -> Overlap {

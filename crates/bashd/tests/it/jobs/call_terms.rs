@@ -202,9 +202,9 @@ async fn a_cancelled_job_is_not_called_complete() {
 
 /// The seconds after which a job is said to have been ready.
 fn ready_after(text: &str) -> f64 {
-    let (_, after) = text.rsplit_once("[ready after ").unwrap();
-    let (seconds, _) = after.split_once(" s: ").unwrap();
-    seconds.parse().unwrap()
+    let (_, after) = text.rsplit_once("[ready after ").expect(text);
+    let (seconds, _) = after.split_once(" s: ").expect(text);
+    seconds.parse().expect(text)
 }
 
 #[tokio::test]

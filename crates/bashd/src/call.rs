@@ -1,12 +1,13 @@
 //! One call as a front end makes it: an input, and the token that stops it.
 
 use crate::approval::Approver;
+use crate::exec::TurnTicket;
 use crate::exec::terminal::{ClientTerminal, TerminalHost};
 use crate::profile::Profile;
 use crate::request::{self, Refusal, RefusalKind, Request};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,22 @@ pub struct Call {
     pub(crate) cancel: CancellationToken,
     pub(crate) terminal: Option<TerminalHost>,
     pub(crate) approver: Option<OwnApprover>,
+    pub(crate) ticket: KeptTicket,
+}
+
+/// The place in the line of its session that a call got when it arrived, until it begins to run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeptTicket(Arc<Mutex<Option<TurnTicket>>>);
+
+impl KeptTicket {
+    pub(crate) fn keep(&self, ticket: Option<TurnTicket>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = ticket;
+    }
+
+    pub(crate) fn take(&self) -> Option<TurnTicket> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.take()
+    }
 }
 
 /// Who is asked, as part of a call.
@@ -54,6 +71,7 @@ impl Call {
             cancel: CancellationToken::new(),
             terminal: None,
             approver: None,
+            ticket: KeptTicket::default(),
         }
     }
 

@@ -17,7 +17,9 @@ use crate::config::{Config, Surroundings};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::excerpts::NewestExcerpt;
-use crate::exec::{self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions};
+use crate::exec::{
+    self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions, TurnTicket,
+};
 use crate::feed::Feed;
 use crate::guard::safe_mode::RunForm;
 use crate::guard::{Judgement, Verdict};
@@ -139,6 +141,22 @@ impl Engine {
         Box::pin(self.0.perform(&call.into(), None)).await
     }
 
+    /// A call that has arrived: calls of one session run in the order in which they arrived. One
+    /// that did not arrive by this does so when it begins to run; so does every call of a session
+    /// that clients share, since nobody waits for another client's call that may never begin.
+    #[must_use]
+    pub fn arrive(&self, call: impl Into<Call>) -> Call {
+        let call = call.into();
+        if let Ok(profile) = self.0.profile(call.profile())
+            && let Ok(request) = call.request(&profile)
+            && !plan::is_shared(&profile, &request)
+        {
+            let ticket = self.0.place_in_line(&profile, &call, &request);
+            call.ticket.keep(ticket);
+        }
+        call
+    }
+
     /// The reply to a call that can't even begin, because its front end could not be set up: in the
     /// profile's form, and recorded like any other. It needs no runtime.
     pub fn fail(&self, call: &Call, error: Error) -> Reply {
@@ -153,7 +171,7 @@ impl Engine {
     /// Like `run`, reporting events while the call runs.
     pub fn stream(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
-        let (shared, call) = (Arc::clone(&self.0), call.into());
+        let (shared, call) = (Arc::clone(&self.0), self.arrive(call));
         let (keyboard, strokes) = Keyboard::new();
         let reply = async move {
             let mut watch = OutputWatch::new(sender).typed_by(strokes);
@@ -167,7 +185,7 @@ impl Engine {
     pub fn follow(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
         let slot = Arc::new(NewestExcerpt::default());
-        let (shared, call, filled) = (Arc::clone(&self.0), call.into(), Arc::clone(&slot));
+        let (shared, call, filled) = (Arc::clone(&self.0), self.arrive(call), Arc::clone(&slot));
         let (keyboard, strokes) = Keyboard::new();
         let reply = async move {
             let mut watch = OutputWatch::of_the_end(sender, filled).typed_by(strokes);
@@ -304,11 +322,15 @@ impl EngineCore {
         let Expanded {
             request, command, ..
         } = &*expanded;
+        let ticket = self.place_in_line(profile, call, request);
         let owner = owner_of(request);
         entry.begin(profile, request, &owner);
-        let judgement = self.judged(profile, (request, &accepted), command).await?;
+        let judgement = self.judged(profile, request, command).await?;
+        // Nobody waits for a call that waits for a person.
+        let ticket = ticket.filter(|_| !matches!(judgement.verdict, Verdict::Ask(_)));
         let asked = (&*command.to_run, &*entry);
         self.permit(&judgement, asked, call, &owner).await?;
+        let ticket = ticket.or_else(|| self.place_in_line(profile, call, request));
         if let Some(problem) = &expanded.problem {
             return Err(Ending::Refused(problem.clone()));
         }
@@ -316,14 +338,15 @@ impl EngineCore {
         let client = call.terminal.as_ref();
         let (id, secrets) = (entry.id.clone(), Arc::clone(&entry.secrets));
         let setting = Setting {
-            client: client.filter(|_| exec::terminal::suits(request)),
+            client: client.filter(|_| exec::terminal::suits(profile, request, &self.config)),
             make_directories: &expanded.parents,
             begun: entry.begun(),
             ..self.setting((&id, &secrets), &judgement.form, &owner, judgement.shape)
         };
         // Calls of a session run in the order in which they came, whatever their plans wait for.
         let asked = (request, &accepted);
-        let turn = self.turn(profile, asked, &owner, &call.cancel).await?;
+        self.turn(ticket.as_ref(), profile, asked, &call.cancel)
+            .await?;
         let before = BeforeStart::of(asked, &call.cancel);
         let state = self.session_state(profile, (request, &accepted), setting, call);
         let state = Box::pin(state).await;
@@ -340,14 +363,20 @@ impl EngineCore {
         };
         let plan = Box::pin(self.plan(parts, before, &mut entry.cwd)).await?;
         // A large future, and callers hold it on their stack.
-        let run = Box::pin(exec::run(&plan, self.means(), watch, &call.cancel)).await;
+        let run = Box::pin(exec::run(
+            &plan,
+            self.means(ticket.as_ref()),
+            watch,
+            &call.cancel,
+        ))
+        .await;
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
             directory.clone_into(&mut entry.cwd);
         }
         if let (Some(state), Ok(_)) = (state, &run) {
             state.used();
         }
-        drop(turn);
+        drop(ticket);
         let ending = self.concluded(profile, plan, run, accepted).await;
         Ok(Box::pin(self.when_ready(ending, request, &call.cancel)).await)
     }
@@ -379,10 +408,11 @@ impl EngineCore {
         Ok((accepted, Box::new(expanded)))
     }
 
-    fn means(&self) -> exec::Means<'_> {
+    fn means<'a>(&'a self, ticket: Option<&'a TurnTicket>) -> exec::Means<'a> {
         exec::Means {
             keepers: &self.keepers,
             sessions: &self.sessions,
+            ticket,
         }
     }
 

@@ -23,7 +23,9 @@ pub(crate) use self::environment::Inheritance;
 pub(crate) use self::reach::far_place;
 pub(crate) use self::resolve::{SessionState, Setting, draft};
 pub use self::session::{Overlap, SHARED_PREFIX, SessionKey, SessionPlan};
-pub(crate) use self::session::{exclusive_in, owner_of_session, telling_state};
+pub(crate) use self::session::{
+    is_shared, overlap_of, owner_of_session, session_of, telling_state,
+};
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
 use crate::exec::terminal::TerminalHost;

@@ -282,3 +282,66 @@ async fn write_all(
         let _ = answer.done.send(());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::{Pin, pin};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::{Context, Poll};
+    use tokio::io::AsyncWrite;
+
+    /// Takes everything at once, as files do; it is out only when the flag says so.
+    struct SlowFile(Arc<AtomicBool>);
+
+    impl AsyncWrite for SlowFile {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            if self.0.load(Ordering::Relaxed) {
+                Poll::Ready(Ok(()))
+            } else {
+                Poll::Pending
+            }
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_only_not_flushed_still_waits() {
+        let (load, is_out) = (Arc::new(Load::default()), Arc::new(AtomicBool::new(false)));
+        let outlet = Arc::new(Outlet::new(Box::new(SlowFile(Arc::clone(&is_out)))));
+        let mut line = b"ab\n".to_vec();
+        assert!(!outlet.write_now(&mut line));
+        assert!(line.is_empty());
+        load.queue(weight(&line));
+        let (done, mut written) = oneshot::channel();
+        let (answers, queue) = mpsc::unbounded_channel();
+        assert!(answers.send(OutgoingMessage { line, done }).is_ok());
+        // Whoever wrote at once now would be woken by the flush, in place of the task.
+        assert!(!load.is_all_written());
+        let mut writing = pin!(write_all(outlet, queue, Arc::clone(&load)));
+        tokio::select! {
+            biased;
+            () = &mut writing => panic!("nothing more to write"),
+            () = std::future::ready(()) => {}
+        }
+        assert!(!load.is_all_written());
+        is_out.store(true, Ordering::Relaxed);
+        tokio::select! {
+            biased;
+            () = &mut writing => panic!("nothing more to write"),
+            done = &mut written => assert!(done.is_ok()),
+        }
+        assert!(load.is_all_written());
+    }
+}

@@ -89,7 +89,7 @@ impl ClientCalls {
     }
 
     /// Starts a call; fails with the reason why not.
-    pub(super) fn start(&mut self, new: NewCall) -> Result<(), String> {
+    pub(super) fn start(&mut self, mut new: NewCall) -> Result<(), String> {
         if self.under_way.len() >= MOST_CALLS || self.bytes + new.bytes > MOST_WAITING_BYTES {
             return Err("too many calls at once: wait for some to end".into());
         }
@@ -114,6 +114,9 @@ impl ClientCalls {
             },
         );
         let (engine, outbox) = (self.engine.clone(), self.outbox.clone());
+        if new.kind != CallKind::Job {
+            new.call = engine.arrive(new.call);
+        }
         let limit = self.limit;
         let turns = Arc::clone(&self.turns);
         self.running.spawn(async move {

@@ -20,7 +20,7 @@ from model import Model
 HERE = pathlib.Path(__file__).parent
 TARGET = pathlib.Path(os.environ["AGENTS_TARGET"])
 MACHINE = "arm64" if platform.machine() == "aarch64" else "x64"
-LIMIT = 240
+LIMIT = 600
 
 
 def node():
@@ -152,6 +152,7 @@ AGENTS = {
     "inspector": python_client("inspector", "python-1"),
     "mcporter": python_client("mcporter", "python-1"),
     "mcp-cli": python_client("mcp-cli", "python-1"),
+    "mcp-cli-python": python_client("mcp-cli-python", "python-3"),
 }
 
 

@@ -24,7 +24,7 @@ NAMES = {
     "openai-agents": "openai-agents", "pydantic-ai": "pydantic-ai", "langchain": "LangChain", "mcp-use": "mcp-use",
     "fastmcp": "fastmcp", "python-sdk-1": "Python SDK", "python-sdk-2": "Python SDK", "typescript-sdk-1": "TypeScript SDK",
     "typescript-sdk-2": "TypeScript SDK", "inspector": "Inspector", "mcporter": "mcporter",
-    "mcp-cli": "@wong2/mcp-cli",
+    "mcp-cli": "@wong2/mcp-cli", "mcp-cli-python": "mcp-cli",
 }
 # Those for which a program registers who decides.
 DECIDING = ["fastmcp", "python-sdk-1", "python-sdk-2", "typescript-sdk-1", "typescript-sdk-2"]
@@ -38,6 +38,7 @@ PINNED = {
     "typescript-sdk-2": ("../peers/package-lock.json", "@modelcontextprotocol/client"),
     "inspector": ("../peers/package-lock.json", "@modelcontextprotocol/inspector"),
     "mcporter": ("clients/package-lock.json", "mcporter"), "mcp-cli": ("clients/package-lock.json", "@wong2/mcp-cli"),
+    "mcp-cli-python": ("clients/python-3.txt", "mcp-cli"),
 }
 COLUMNS = [
     "list", "call", "error", "timeout", "progress", "cancel", "background to end", "approval", "1 MiB of output", "20 at once",
@@ -165,7 +166,7 @@ def ordinary(agent, bashd, cells):
     seen = place.run(agent, bashd, steps)
     ours = [name for name in seen["tools"] if "bashd" in name] or seen["tools"]
     cells["list"] = f"{len(ours)} tools: `{sorted(ours)[1] if len(ours) > 1 else ours}`"
-    if agent == "mcp-cli":
+    if agent.startswith("mcp-cli"):
         # The loop knows their names.
         cells["list"] = "- for people alone"
     cells["call"] = "yes" if "hello\n[exit code 3]" in text(seen, 0) else f"NO: {text(seen, 0)[:80]}"
@@ -252,26 +253,30 @@ def version(agent):
     return re.search(rf"^{re.escape(package)}==([^ ]+)", text, re.M)[1]
 
 
+def write_rows(rows):
+    """Puts rows into the page; only those of who ran are new."""
+    head = "| agent | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (len(COLUMNS) + 1)
+    page = PAGE.read_text()
+    kept = re.search(r"<!-- matrix -->\n(.*)\n<!-- end of matrix -->", page, re.S)[1].splitlines()[2:]
+    made = {row.split("|")[1].strip(): row for row in kept + rows}
+    names = [f"{NAMES[agent]} {version(agent)}" for agent in NAMES]
+    table = "<!-- matrix -->\n" + "\n".join([head, *(made[name] for name in names if name in made)]) + "\n<!-- end of matrix -->"
+    PAGE.write_text(re.sub(r"<!-- matrix -->.*<!-- end of matrix -->", lambda _: table, page, flags=re.S))
+
+
 def main(bashd, *agents):
     # In the background of a shell it would be ignored, by everybody that is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    rows = []
     for agent in agents or NAMES:
         cells = {}
         ordinary(agent, bashd, cells)
         approval(agent, bashd, cells)
         cells["cancel"] = ends(agent, bashd, signal.SIGINT)
         cells["killed client"] = ends(agent, bashd, signal.SIGKILL)
-        rows.append(f"| {NAMES[agent]} {version(agent)} | " + " | ".join(cells[column].replace("\n", " ") for column in COLUMNS) + " |")
-        print(rows[-1], file=sys.stderr)
-    head = "| agent | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (len(COLUMNS) + 1)
-    page = PAGE.read_text()
-    kept = re.search(r"<!-- matrix -->\n(.*)\n<!-- end of matrix -->", page, re.S)[1].splitlines()[2:]
-    # Only the rows of those that ran are new.
-    made = {row.split("|")[1].strip(): row for row in kept + rows}
-    names = [f"{NAMES[agent]} {version(agent)}" for agent in NAMES]
-    table = "<!-- matrix -->\n" + "\n".join([head, *(made[name] for name in names if name in made)]) + "\n<!-- end of matrix -->"
-    PAGE.write_text(re.sub(r"<!-- matrix -->.*<!-- end of matrix -->", lambda _: table, page, flags=re.S))
+        row = f"| {NAMES[agent]} {version(agent)} | " + " | ".join(cells[column].replace("\n", " ") for column in COLUMNS) + " |"
+        print(row, file=sys.stderr)
+        # At once: nothing of it is lost if the next one fails.
+        write_rows([row])
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@
 //! | `rpc` | `rpc`: requests, responses, events, flags, how it ends |
 //! | `rpc_examples` | the examples of `docs/rpc.md`, executed |
 //! | `rpc_hostile` | `rpc` with clients that mean no good |
+//! | `rpc_order` | `rpc`: calls of one session in the order of their arrival |
 //! | `rpc_socket` | `rpc --socket`: who may connect, what is in the way |
 //! | `rpc_terminal` | `rpc`: commands in the client's terminals |
 //! | `rpc_under_test` | (no tests) a client of `rpc` |
@@ -73,6 +74,7 @@ mod readme;
 mod rpc;
 mod rpc_examples;
 mod rpc_hostile;
+mod rpc_order;
 mod rpc_socket;
 mod rpc_terminal;
 mod rpc_under_test;

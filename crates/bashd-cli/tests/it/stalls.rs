@@ -1,4 +1,4 @@
-//! What one caller can make slow: it costs that caller, and nobody else.
+//! What one caller can make slow, or fill: it costs that caller, and nobody else.
 
 use crate::rpc_under_test::{Client, PATIENCE};
 use crate::shown;
@@ -277,6 +277,55 @@ fn what_is_waited_for_before_the_start_counts() {
     client.ask(&json!({"id": "k", "type": "job", "arguments": kill}));
     drop(client.stdin.take());
     assert_eq!(client.ended().code(), Some(0));
+}
+
+/// Mounts a place for temporary files that is full at once, and has the server use it.
+const FULL: &str = "mkdir full && mount -t tmpfs -o size=16k tmpfs full || exit 99; \
+    TMPDIR=$PWD/full exec \"$@\"";
+
+#[test]
+fn a_full_place_for_temporary_files_wedges_no_session() {
+    for profile in ["default", "pi"] {
+        let home = Home::new().keeping_in_state(&["artifacts"]);
+        let arguments = ["--profile", profile, "--session", "one"];
+        let Some(mut client) = client_with(&home, FULL, &arguments) else {
+            return;
+        };
+        let mut ask = |command: &str| {
+            let answer = client.ask(&call("asked", &json!({"command": command})));
+            answer["data"].clone()
+        };
+        ask("kept=1; echo $$ >shell; head -c 100000 /dev/zero >$TMPDIR/fill");
+        // What needs room there fails as it does under plain bash; everything else goes on.
+        let heredoc = "cat <<E\n$(head -c 100000 /dev/zero | tr '\\0' a)\nE";
+        let failed = ask(heredoc);
+        assert_eq!(failed["exit_code"], 1, "{failed}");
+        let text = failed["output"].as_str().unwrap();
+        assert!(text.contains("No space left on device"), "{failed}");
+        for (command, output, status) in [
+            (
+                "echo $kept; cat shell | grep -x $$ >/dev/null && echo same",
+                "1\nsame\n",
+                0,
+            ),
+            (
+                "cat <<< short; exit_with() { return 7; }; exit_with",
+                "short\n",
+                7,
+            ),
+            ("seq 1 30000 | wc -l; cat <(echo sub)", "30000\nsub\n", 0),
+        ] {
+            let answer = ask(command);
+            assert_eq!(answer["output"], output, "{profile}: {answer}");
+            assert_eq!(answer["exit_code"], status, "{profile}: {answer}");
+            assert_eq!(answer["session_reset"], Value::Null, "{profile}: {answer}");
+        }
+        // A new shell begins there, too.
+        let ended = ask("exit 3");
+        assert_eq!(ended["exit_code"], 3, "{ended}");
+        assert_eq!(ask("echo [$kept]")["output"], "[]\n");
+        client.close();
+    }
 }
 
 #[test]

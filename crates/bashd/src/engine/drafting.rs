@@ -1,10 +1,11 @@
 //! From an understood call to its plan, within the call's time: what may keep it waiting is done by
 //! errands.
 
-use super::EngineCore;
+use super::{EngineCore, owner_of};
+use crate::call::Call;
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::HeldTurn;
+use crate::exec::TurnTicket;
 use crate::exec::terminal::TerminalHost;
 use crate::guard::Judgement;
 use crate::guard::safe_mode::RunForm;
@@ -90,12 +91,10 @@ impl EngineCore {
     pub(super) async fn judged(
         self: &Arc<Self>,
         profile: &Arc<Profile>,
-        (request, accepted): (&Request, &Accepted),
+        request: &Request,
         command: &Command,
     ) -> Result<Judgement, Ending> {
-        // One that others of its session wait for must not be overtaken by them.
-        let is_in_order = plan::exclusive_in(profile, request, "", accepted).is_some();
-        if command.to_run.len() <= LONG_COMMAND || is_in_order {
+        if command.to_run.len() <= LONG_COMMAND {
             return Ok(self.config.judge(profile, request, command));
         }
         let (core, profile) = (Arc::clone(self), Arc::clone(profile));
@@ -107,21 +106,36 @@ impl EngineCore {
         })
     }
 
-    /// Waits for the turn of a call whose session has one at a time.
-    pub(super) async fn turn(
+    /// The place of a call in the line of its session, if it has one: the place that it got when
+    /// it arrived, or one behind all others.
+    pub(super) fn place_in_line(
         &self,
         profile: &Profile,
+        call: &Call,
+        request: &Request,
+    ) -> Option<TurnTicket> {
+        let arrived = call.ticket.take();
+        arrived.or_else(|| {
+            let session = plan::session_of(profile, request, &owner_of(request))?;
+            Some(self.sessions.turns.arrive(session))
+        })
+    }
+
+    /// Waits for the turn of a call that is in the line of its session.
+    pub(super) async fn turn(
+        &self,
+        ticket: Option<&TurnTicket>,
+        profile: &Profile,
         (request, accepted): (&Request, &Accepted),
-        owner: &str,
         cancel: &CancellationToken,
-    ) -> Result<Option<HeldTurn>, Ending> {
-        let Some(session) = plan::exclusive_in(profile, request, owner, accepted) else {
-            return Ok(None);
+    ) -> Result<(), Ending> {
+        let Some(ticket) = ticket else {
+            return Ok(());
         };
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Ending::CancelledBeforeStart),
-            turn = self.sessions.turns.take(&session) => Ok(Some(turn)),
+            () = ticket.come(plan::overlap_of(profile, request, accepted)) => Ok(()),
         }
     }
 

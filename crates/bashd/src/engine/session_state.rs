@@ -90,7 +90,7 @@ impl EngineCore {
         let before = BeforeStart::of((&asking, &limits), &call.cancel);
         let planned = Box::pin(self.plan(parts, before, &mut PathBuf::new())).await;
         let plan = planned.ok()?;
-        let told = exec::run(&plan, self.means(), None, &call.cancel).await;
+        let told = exec::run(&plan, self.means(None), None, &call.cancel).await;
         let Ok(PlanOutcome::Ended(run)) = told else {
             return None;
         };

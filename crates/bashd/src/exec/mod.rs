@@ -52,7 +52,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::pin::Pin;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-pub(crate) use turns::HeldTurn;
+pub(crate) use turns::TurnTicket;
 pub(crate) use watch::OutputWatch;
 
 /// How long past its due time the engine waits before it gives up on a keeper.
@@ -62,6 +62,17 @@ const BACKSTOP: Duration = Duration::from_secs(1);
 pub(crate) struct Means<'a> {
     pub(crate) keepers: &'a Keepers,
     pub(crate) sessions: &'a Sessions,
+    /// The call's place in the line of its session.
+    pub(crate) ticket: Option<&'a TurnTicket>,
+}
+
+impl Means<'_> {
+    /// The call has its vessel: those behind it may come.
+    fn is_placed(&self) {
+        if let Some(ticket) = self.ticket {
+            ticket.is_placed();
+        }
+    }
 }
 
 /// Carries a plan out: where it says, in what it says. Dropping the future ends the tree.
@@ -84,13 +95,17 @@ async fn run_here(
     watch: Option<&mut OutputWatch>,
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
-    let Means { keepers, sessions } = means;
     match &plan.vessel {
         Vessel::OwnShell | Vessel::StartedShell | Vessel::Terminal(_) => {
-            run_alone(plan, keepers, watch, cancel).await
+            means.is_placed();
+            run_alone(plan, means.keepers, watch, cancel).await
         }
-        Vessel::Session(session) => sessions.run((plan, session), keepers, watch, cancel).await,
+        Vessel::Session(session) => {
+            let sessions = means.sessions;
+            sessions.run((plan, session), means, watch, cancel).await
+        }
         Vessel::ClientTerminal(host, changes) => {
+            means.is_placed();
             let run = terminal::run(plan, (host, changes), watch, cancel).await;
             run.map(PlanOutcome::Ended)
         }

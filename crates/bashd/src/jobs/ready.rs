@@ -4,7 +4,7 @@ use super::news::JobWatch;
 use super::tool::texts;
 use super::{Job, Jobs, OutputQuery, WaitFor};
 use crate::profile::reply::Readiness;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Lines of output that the answer shows.
@@ -21,7 +21,7 @@ impl Jobs {
         until: &WaitFor,
         cancel: &CancellationToken,
     ) -> Option<Readiness> {
-        let begun = Instant::now();
+        let (begun, ran_before) = (Instant::now(), Duration::from_millis(job.age_ms));
         // Nobody else is told of an end meanwhile: it is told here.
         let _watch = JobWatch::begin(&job);
         let waited = tokio::select! {
@@ -36,7 +36,7 @@ impl Jobs {
         Some(Readiness {
             met: waited.met,
             by: waited.by,
-            after: begun.elapsed(),
+            after: ran_before + begun.elapsed(),
             state: texts::state(&waited.job),
             tail: output.map(|output| output.text).unwrap_or_default(),
         })

@@ -182,22 +182,32 @@ pub(super) fn or_notes(
     }
 }
 
-/// The session in which a call must be alone, if its calls wait for each other. A job does not: its
-/// call returns at once.
-pub(crate) fn exclusive_in(
+/// The session that a call is for, by owner and name.
+pub(crate) fn session_of(
     profile: &Profile,
     request: &Request,
     owner: &str,
-    accepted: &Accepted,
 ) -> Option<(String, String)> {
-    let rules = &profile.session;
+    let name = profile.session.name_of(request)?;
+    let owner = owner_of_session(name, owner);
+    Some((owner.to_owned(), name.to_owned()))
+}
+
+/// Whether clients share the session that a call is for.
+pub(crate) fn is_shared(profile: &Profile, request: &Request) -> bool {
+    let name = profile.session.name_of(request);
+    name.is_some_and(|name| name.starts_with(SHARED_PREFIX))
+}
+
+/// What a call does while another one of its session runs. A job waits for nobody: its call returns
+/// at once.
+pub(crate) fn overlap_of(profile: &Profile, request: &Request, accepted: &Accepted) -> Overlap {
     let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
-    let waits = rules.overlap_of(request) == Overlap::Wait && !is_job;
-    let name = rules.name_of(request).filter(|_| waits);
-    name.map(|name| {
-        let owner = owner_of_session(name, owner);
-        (owner.to_owned(), name.to_owned())
-    })
+    if is_job {
+        Overlap::OneShot
+    } else {
+        profile.session.overlap_of(request)
+    }
 }
 
 /// The session of a call that has one; what to say if it cannot have one.

@@ -71,7 +71,7 @@ pub struct Readiness {
     pub met: Met,
     /// What showed it.
     pub by: Option<String>,
-    /// How long that took.
+    /// How long that took, from the job's start.
     pub after: Duration,
     /// The job's state.
     pub state: String,

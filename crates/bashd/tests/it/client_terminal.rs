@@ -2,7 +2,7 @@
 //! gone.
 
 use crate::client_under_test::{Client, Fault};
-use crate::engine_under_test::engine;
+use crate::engine_under_test::{engine, engine_with};
 use bashd::guard::safe_mode::SafeMode;
 use bashd::{Call, CancellationToken, Engine, Event, Reply, Request};
 use bashd_testkit::Home;
@@ -147,6 +147,29 @@ async fn input_can_only_be_had_here() {
     let reply = run(&engine(&home), &client, Request::new("cat").stdin("given")).await;
     assert_eq!((reply.output.as_str(), reply.terminal), ("given", None));
     assert_eq!(client.log(), [] as [&str; 0]);
+}
+
+#[tokio::test]
+async fn what_may_go_on_as_a_job_by_itself_runs_here() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let client = Client::new(&home);
+    let engine = engine_with(&home, |config| {
+        config.auto_background = Some(Duration::from_mins(1));
+    });
+    let pi = || Request::new("echo here").profile("pi");
+    let reply = run(&engine, &client, pi()).await;
+    assert_eq!((reply.output.as_str(), reply.terminal), ("here\n", None));
+    assert_eq!(client.log(), [] as [&str; 0]);
+    // Without that, and in a profile that does not know it, it is the client's.
+    let reply = run(
+        &engine,
+        &client,
+        Request::new("echo there").profile("voice"),
+    )
+    .await;
+    assert_eq!(reply.terminal.as_deref(), Some("t1"), "{reply:?}");
+    let reply = run(&engine_with(&home, |_| {}), &client, pi()).await;
+    assert_eq!(reply.terminal.as_deref(), Some("t2"), "{reply:?}");
 }
 
 #[tokio::test]

@@ -19,17 +19,18 @@ pub(crate) struct Ran {
 
 /// An engine whose state and surroundings are those of `home`.
 pub(crate) fn engine(home: &Home) -> Engine {
-    let surroundings = Surroundings {
-        cwd: home.workspace(),
-        env: home.env(),
-    };
-    Engine::new(Config::new(home.state()), surroundings, KeeperSource::Hook).expect("an engine")
+    engine_with(home, |_| {})
 }
 
 /// The same, where every call has a shell of its own whatever the profile says.
 pub(crate) fn engine_without_sessions(home: &Home) -> Engine {
+    engine_with(home, |config| config.sessions.most = 0)
+}
+
+/// The same, configured.
+pub(crate) fn engine_with(home: &Home, configure: impl FnOnce(&mut Config)) -> Engine {
     let mut config = Config::new(home.state());
-    config.sessions.most = 0;
+    configure(&mut config);
     let surroundings = Surroundings {
         cwd: home.workspace(),
         env: home.env(),

@@ -207,6 +207,24 @@ async def mcp_cli(url, server):
     await loop(url, ["bash", "job", "artifact"], call)
 
 
+async def mcp_cli_python(url, server):
+    config = os.path.join(os.environ["HOME"], "server_config.json")
+    with open(config, "w") as file:
+        json.dump({"mcpServers": {"bashd": {"command": server[0], "args": server[1:], "env": dict(os.environ)}}}, file)
+    own = ["--config-file", config, "--server", "bashd", "--quiet"]
+    program = [sys.executable, "-m", "mcp_cli"]
+    # Each start takes seconds of a processor.
+    room = asyncio.Semaphore(4)
+
+    async def call(name, arguments):
+        async with room:
+            out = await printed(*program, "cmd", "--tool", name, "--tool-args", json.dumps(arguments), "--raw", *own)
+        return out.split("Use --help to see all options\n", 1)[-1]
+
+    # Its own loop gives its provider two models, and so asks none; its lists of tools are for people.
+    await loop(url, ["bash", "job", "artifact"], call)
+
+
 def text_in(printed):
     """The text of a result that was printed as a whole."""
     try:
@@ -222,7 +240,7 @@ def as_word(value):
 CLIENTS = {
     "python-sdk-1": python_sdk_1, "python-sdk-2": python_sdk_2, "fastmcp": fastmcp, "langchain": langchain,
     "mcp-use": mcp_use, "openai-agents": openai_agents, "pydantic-ai": pydantic_ai, "inspector": inspector,
-    "mcporter": mcporter, "mcp-cli": mcp_cli,
+    "mcporter": mcporter, "mcp-cli": mcp_cli, "mcp-cli-python": mcp_cli_python,
 }
 
 if __name__ == "__main__":

@@ -139,56 +139,42 @@ fn opencode_reads_the_text() {
     assert_reads("opencode", sent());
 }
 
+/// The two errors as agents show them that give their model the call and the whole result: the
+/// denial and the timeout. `of_result` makes the result from its content and the rest of it.
+fn errors_with_their_calls(of_result: impl Fn(&str, &Value) -> String) -> [String; 2] {
+    let calls = cases();
+    let [_, denied, timed_out, ..] = sent();
+    let denied = (1, denied, r#"{"denied":{"rule":"deploys"}}"#);
+    let meta = r#"{"signal":15,"timed_out":true,"output_bytes":2,"output_lines":1,"wall_ms":N}"#;
+    let timed_out = (2, timed_out, meta);
+    [denied, timed_out].map(|(at, text, meta): (usize, String, &str)| {
+        let arguments = &calls[at]["arguments"];
+        let content = json!([{"type": "text", "text": text}]);
+        let result =
+            format!(r#"{{"_meta":{{"bashd/reply":{meta}}},"content":{content},"isError":true}}"#);
+        let response = of_result(&result, &content);
+        format!(
+            "MCP tool 'bash' reported tool error for function call: {{\"name\":\"bash\",\"args\":{arguments}}} with response: \
+             [{{\"functionResponse\":{{\"name\":\"bash\",\"response\":{response}}}}}]"
+        )
+    })
+}
+
 #[test]
 fn gemini_reads_the_text_in_its_wrapping_and_an_error_once() {
     let [failed, _, _, started, waited] =
         sent().map(|text| format!("<untrusted_context>\n{text}\n</untrusted_context>"));
-    // Of an error it shows the call and the whole result.
-    let of_error = |arguments: &Value, meta: &str, text: &str| {
-        let text = Value::from(text);
-        format!(
-            "MCP tool 'bash' reported tool error for function call: {{\"name\":\"bash\",\"args\":{arguments}}} with response: \
-             [{{\"functionResponse\":{{\"name\":\"bash\",\"response\":{{\"_meta\":{{\"bashd/reply\":{meta}}},\
-             \"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":true}}}}}}]"
-        )
-    };
-    let calls = cases();
-    let denied = of_error(
-        &calls[1]["arguments"],
-        r#"{"denied":{"rule":"deploys"}}"#,
-        DENIED,
-    );
-    let timed_out = of_error(
-        &calls[2]["arguments"],
-        r#"{"signal":15,"timed_out":true,"output_bytes":2,"output_lines":1,"wall_ms":N}"#,
-        "a\n[timed out after 2 s and was ended]",
-    );
+    let [denied, timed_out] = errors_with_their_calls(|result, _| result.to_owned());
     assert_reads("gemini", [failed, denied, timed_out, started, waited]);
 }
 
 #[test]
 fn qwen_reads_the_text_and_an_error_twice() {
     let [failed, _, _, started, waited] = sent();
-    // Of an error it shows the call and the whole result, and the content of the result again.
-    let of_error = |arguments: &Value, meta: &str, text: &str| {
-        let content = json!([{"type": "text", "text": text}]);
-        format!(
-            "MCP tool 'bash' reported tool error for function call: {{\"name\":\"bash\",\"args\":{arguments}}} with response: \
-             [{{\"functionResponse\":{{\"name\":\"bash\",\"response\":{{\"error\":{{\"_meta\":{{\"bashd/reply\":{meta}}},\
-             \"content\":{content},\"isError\":true}},\"content\":{content}}}}}}}]"
-        )
-    };
-    let calls = cases();
-    let denied = of_error(
-        &calls[1]["arguments"],
-        r#"{"denied":{"rule":"deploys"}}"#,
-        DENIED,
-    );
-    let timed_out = of_error(
-        &calls[2]["arguments"],
-        r#"{"signal":15,"timed_out":true,"output_bytes":2,"output_lines":1,"wall_ms":N}"#,
-        "a\n[timed out after 2 s and was ended]",
-    );
+    // It repeats the content of the result.
+    let [denied, timed_out] = errors_with_their_calls(|result, content| {
+        format!(r#"{{"error":{result},"content":{content}}}"#)
+    });
     assert_reads("qwen", [failed, denied, timed_out, started, waited]);
 }
 

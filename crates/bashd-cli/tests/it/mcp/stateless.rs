@@ -81,13 +81,21 @@ fn approval_takes_a_second_call_bound_to_the_first() {
         call(&mut client, &able, forged)["resultType"],
         "input_required"
     );
-    let no = json!({
-        "name": "bash", "arguments": arguments, "requestState": state,
-        "inputResponses": {"approval": {"action": "decline"}},
-    });
-    let denied = call(&mut client, &able, no);
-    assert!(
-        denied["_meta"]["bashd/reply"]["denied"].is_object(),
-        "{denied}"
-    );
+    // Only a choice is a yes: some clients accept by themselves.
+    for answer in [
+        json!({"action": "decline"}),
+        json!({"action": "accept"}),
+        json!({"action": "accept", "content": {}}),
+        json!({"action": "accept", "content": {"choice": "deny"}}),
+    ] {
+        let no = json!({
+            "name": "bash", "arguments": arguments, "requestState": state,
+            "inputResponses": {"approval": answer},
+        });
+        let denied = call(&mut client, &able, no);
+        assert!(
+            denied["_meta"]["bashd/reply"]["denied"].is_object(),
+            "{answer}: {denied}"
+        );
+    }
 }

@@ -8,12 +8,12 @@
 mod entering;
 mod turn;
 
-use super::keepers::Keepers;
 use super::turns::Turns;
-use super::{OutputWatch, PlanOutcome, Reset, RunFailure};
+use super::{Means, OutputWatch, PlanOutcome, Reset, RunFailure};
 use crate::minimize::ShellMasks;
 use crate::plan::{Overlap, Plan, SessionKey, SessionPlan, check_way_within};
 use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,15 +125,17 @@ impl Sessions {
     pub(super) async fn run(
         &self,
         (plan, session): (&Plan, &SessionPlan),
-        keepers: &Keepers,
+        means: Means<'_>,
         mut watch: Option<&mut OutputWatch>,
         cancel: &CancellationToken,
     ) -> Result<PlanOutcome, RunFailure> {
         let taken = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
-            taken = self.take(session, keepers) => taken,
+            taken = self.take(session, &means) => taken,
         };
+        means.is_placed();
+        let keepers = means.keepers;
         let (seat, mut place) = match taken {
             Ok(taken) => taken,
             Err(aside) => {
@@ -183,9 +185,9 @@ impl Sessions {
     async fn take(
         &self,
         session: &SessionPlan,
-        keepers: &Keepers,
+        means: &Means<'_>,
     ) -> Result<(Arc<Seat>, SeatGuard), Aside> {
-        if keepers.is_for_one_call() {
+        if means.keepers.is_for_one_call() {
             return Err(Aside::OneCall);
         }
         let seat = self.seat(&session.key)?;
@@ -194,7 +196,16 @@ impl Sessions {
         }
         let live = Arc::clone(&seat.live);
         let place = match session.overlap {
-            Overlap::Wait => live.lock_owned().await,
+            Overlap::Wait => {
+                let mut place = std::pin::pin!(live.lock_owned());
+                // From the first look on it has its place among those that wait for the shell.
+                poll_fn(|context| {
+                    let polled = place.as_mut().poll(context);
+                    means.is_placed();
+                    polled
+                })
+                .await
+            }
             Overlap::OneShot => live.try_lock_owned().map_err(|_| Aside::Busy)?,
         };
         // It may have been quarantined while we waited.

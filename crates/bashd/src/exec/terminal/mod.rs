@@ -13,7 +13,9 @@ mod transcript;
 
 pub(crate) use follow::run;
 
+use crate::config::Config;
 use crate::plan::{ClientEnvironment, Plan};
+use crate::profile::Profile;
 use crate::request::{OnTimeout, Request};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -155,12 +157,13 @@ impl NewTerminal {
 pub(crate) struct TerminalHost(pub(crate) Arc<dyn ClientTerminal>);
 
 /// Whether a request can run in a client's terminal: it takes no input from us, needs no terminal
-/// of ours, keeps no shell across calls, and never becomes a job.
-pub(crate) fn suits(request: &Request) -> bool {
+/// of ours, keeps no shell across calls, and never becomes a job, by itself either.
+pub(crate) fn suits(profile: &Profile, request: &Request, config: &Config) -> bool {
+    let goes_on_by_itself = profile.background.auto && config.auto_background.is_some();
     let has_input = !request.stdin.is_null() || request.stdin_open;
     let is_job = request.background || request.on_timeout == Some(OnTimeout::Background);
     let is_in_session = request.session.is_some();
-    !has_input && !is_job && !is_in_session && !request.pty
+    !has_input && !is_job && !goes_on_by_itself && !is_in_session && !request.pty
 }
 
 impl fmt::Debug for TerminalHost {

@@ -200,6 +200,13 @@ async fn a_cancelled_job_is_not_called_complete() {
     assert!(untold.iter().all(|untold| untold.id != job.id));
 }
 
+/// The seconds after which a job is said to have been ready.
+fn ready_after(text: &str) -> f64 {
+    let (_, after) = text.rsplit_once("[ready after ").expect(text);
+    let (seconds, _) = after.split_once(" s: ").expect(text);
+    seconds.parse().expect(text)
+}
+
 #[tokio::test]
 async fn start_and_readiness_are_one_call() {
     let shop = Workshop::new();
@@ -225,6 +232,20 @@ async fn start_and_readiness_are_one_call() {
     assert_eq!(
         ready.result["until"],
         json!({"met": "yes", "by": "listening on 7"})
+    );
+    assert!(
+        (0.7..60.0).contains(&ready_after(&ready.text)),
+        "{}",
+        ready.text
+    );
+    // What is ready while its start is still watched has taken that long.
+    let until = json!({"regex": "at once"});
+    let input = json!({"command": "sleep 0.2; echo at once; sleep 300", "background": true, "until": until});
+    let soon = run(input).await;
+    assert!(
+        (0.2..60.0).contains(&ready_after(&soon.text)),
+        "{}",
+        soon.text
     );
     let until = json!({"regex": "never", "timeout": 0.2});
     let not_yet = run(json!({"command": "sleep 300", "background": true, "until": until})).await;

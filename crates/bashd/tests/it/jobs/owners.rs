@@ -4,6 +4,7 @@ use super::workshop::Workshop;
 use bashd::jobs::{Clients, Job, Whose};
 use bashd::{Call, Reply, Request};
 use std::path::Path;
+use std::time::Duration;
 
 /// A job of this owner's.
 async fn start(shop: &Workshop, owner: &str) -> Job {
@@ -95,6 +96,30 @@ async fn a_name_that_two_owners_jobs_have_is_none_of_them() {
     );
     assert_eq!(problem.to_string(), expected);
     shop.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_arrived_keeps_its_place_among_its_owners_and_holds_up_nobody_else() {
+    let shop = Workshop::new();
+    let call = |owner: &str, session: &str, command: &str| {
+        let request = Request::new(command).owner(owner).session(session);
+        shop.engine.arrive(request)
+    };
+    let first = call("rpc:a", "s", "x=first");
+    let second = call("rpc:a", "s", "echo $x");
+    let other = call("rpc:b", "s", "echo other");
+    assert_eq!(shop.engine.run(other).await.output, "other\n");
+    let second = shop.engine.run(second);
+    let (second, _) = tokio::join!(second, shop.engine.run(first));
+    // It came to the shell after the first, or found it busy; it did not overtake.
+    let is_after = second.output == "first\n";
+    let is_beside = second.text.contains("busy with another call");
+    assert!(is_after || is_beside, "{second:?}");
+    // Where clients share a session, one that has not begun holds up nobody.
+    let _never_run = call("rpc:a", "shared:s", "true");
+    let other = call("rpc:b", "shared:s", "echo other");
+    let other = tokio::time::timeout(Duration::from_secs(20), shop.engine.run(other)).await;
+    assert_eq!(other.expect("nobody is in its way").output, "other\n");
 }
 
 #[tokio::test]

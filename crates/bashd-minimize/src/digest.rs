@@ -150,12 +150,17 @@ impl Page<'_> {
         if changes.repeats > 0 {
             remarks.push(exact::REPEATS.to_owned());
         }
-        if changes.echoes > 0 {
-            remarks.push(exact::ECHOES.to_owned());
+        if let Some(mark) = changes.echo_mark {
+            remarks.push(format!("{mark}{}, {mark}2 for 2 lines", exact::ECHOES));
         }
-        if let Some(mark) = changes.mark {
-            let again = if changes.again > 0 { exact::AGAIN } else { "" };
-            remarks.push(format!("{mark}{}{again}", exact::GROUPS));
+        if let Some(mark) = changes.line_mark {
+            remarks.push(format!("{mark}{}", exact::GROUPS));
+        }
+        if let Some(mark) = changes.word_mark {
+            remarks.push(format!("{mark}{}", exact::WORDS));
+        }
+        if changes.again > 0 {
+            remarks.push(exact::AGAIN.to_owned());
         }
         text.push_str(MARKER);
         if !remarks.is_empty() {

@@ -18,7 +18,7 @@ const SHORTEST_WITHIN: usize = 3;
 const SHORTEST_END: usize = 3;
 
 /// Bytes that a group must save.
-const LEAST_GAIN: usize = 24;
+const LEAST_GAIN: usize = 9;
 
 /// How many lines to look ahead from each line.
 const FARTHEST: usize = 400;
@@ -128,7 +128,7 @@ fn words_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<PlainGroup
 }
 
 /// Least bytes that lines which share only their ends must share.
-const SHORTEST_END_ALONE: usize = 12;
+const SHORTEST_END_ALONE: usize = 8;
 
 /// How many lines from here on end alike.
 fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<PlainGroup> {

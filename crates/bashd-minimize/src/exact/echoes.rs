@@ -6,7 +6,8 @@
 //! shown.
 
 use super::super::work::Work;
-use super::{TextPage, free_mark, is_untouchable};
+use super::untouchable::must_stand;
+use super::{TextPage, free_mark};
 
 /// Marks that end a reference, the first that the text does not have.
 pub(super) const MARKS: [char; 3] = ['↑', '†', '‡'];
@@ -318,7 +319,7 @@ fn same_lines(all: &[&str], earlier: usize, at: usize, work: &Work) -> usize {
     if bytes < SHORTEST {
         return 0;
     }
-    let quiet = block.iter().take_while(|line| !is_untouchable(line));
+    let quiet = block.iter().take_while(|line| !must_stand(line));
     quiet.count()
 }
 

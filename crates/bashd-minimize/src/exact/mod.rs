@@ -18,11 +18,13 @@ mod headings;
 mod plain;
 mod rebuild;
 mod repeats;
+mod signs;
 mod stems;
 mod terminal;
 mod ungroup;
 mod untouchable;
 
+use super::References;
 use super::work::{Work, lines};
 use groups::{GroupedText, HeadingMarks};
 use std::borrow::Cow;
@@ -99,6 +101,7 @@ fn has(text: &str, notation: &str) -> bool {
 pub(crate) fn reshape<'a>(
     text: &'a str,
     notation: Notation,
+    references: References,
     work: &Work,
 ) -> (Cow<'a, str>, Reshaped) {
     if notation == Notation::Nothing {
@@ -114,7 +117,10 @@ pub(crate) fn reshape<'a>(
         }
         None => &page,
     };
-    let referred = echoes::refer(page, work);
+    let referred = match references {
+        References::Made => echoes::refer(page, work),
+        References::Never => None,
+    };
     let after_reference;
     let page = match &referred {
         Some(referred) => {

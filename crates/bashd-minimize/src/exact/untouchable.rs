@@ -1,22 +1,20 @@
 //! Lines that must stand as they are: those that tell of trouble, and those with a name that is
 //! always kept.
 
-use super::super::names::{is_kept, whole_pattern};
-use super::super::trouble::{self, is_trouble};
-use regex::Regex;
+use super::super::names::is_kept;
+use super::super::trouble::is_trouble;
+use super::signs;
 use std::cell::Cell;
-use std::sync::LazyLock;
 
 /// Whether a line must stand as it is.
 pub(super) fn is_untouchable(line: &str) -> bool {
     is_trouble(line) || is_kept(line)
 }
 
-/// What every such line has, and a few others: it is looked for in many lines at once.
-static SIGNS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let pattern = format!("(?m)(?:{})|{}", trouble::PATTERN, whole_pattern());
-    Regex::new(&pattern).ok()
-});
+/// The same, for a line of which nothing is known: most are decided by a quick look.
+pub(super) fn must_stand(line: &str) -> bool {
+    signs::find(line).is_some() && is_untouchable(line)
+}
 
 /// How many lines are looked at in one go.
 const AT_ONCE: usize = 16;
@@ -88,13 +86,9 @@ impl<'a> UntouchableLines<'a> {
     fn next_sign(&self, from: usize, end: usize) -> Option<usize> {
         let start = self.start_of(from);
         let text = self.text.get(start..self.start_of(end))?;
-        let Some(signs) = SIGNS.as_ref() else {
-            return Some(from);
-        };
-        // Where the first sign ends. A line end belongs to the line before it.
-        let last = start + signs.shortest_match(text)?.saturating_sub(1);
+        let sign = start + signs::find(text)?;
         let lines = self.lines.get(from..end)?;
-        let before = lines.partition_point(|line| self.offset_of(line) <= last);
+        let before = lines.partition_point(|line| self.offset_of(line) <= sign);
         Some(from + before.saturating_sub(1))
     }
 

@@ -60,7 +60,11 @@ fn main() -> io::Result<()> {
     for (tool, texts) in &texts {
         let bytes: usize = texts.iter().map(String::len).sum();
         let took = best.get(tool.as_str()).copied().unwrap_or_default();
-        println!("{:7.0} MB/s {bytes:9} bytes {:7} us  {tool}", rate(bytes, took), took.as_micros());
+        println!(
+            "{:7.0} MB/s {bytes:9} bytes {:7} us  {tool}",
+            rate(bytes, took),
+            took.as_micros()
+        );
         all += bytes;
     }
     println!("{:7.0} MB/s {all:9} bytes  (all)", rate(all, whole));

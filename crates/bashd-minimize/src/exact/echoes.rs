@@ -341,7 +341,10 @@ mod tests {
         );
         let line = "    return inner.call(self.callback, context)\n";
         let text = format!("{line}other\n{line}");
-        assert_eq!(referred(&text).unwrap(), format!("{line}other\nreturn i↑\n"));
+        assert_eq!(
+            referred(&text).unwrap(),
+            format!("{line}other\nreturn i↑\n")
+        );
     }
 
     /// The fewest words that no later line begins with.
@@ -358,7 +361,10 @@ mod tests {
         assert_eq!(referred("a\nb\nc\nd\nx\na\nb\nc\nd\n"), None);
         let line = "a line of some length, which is here more than once, and so is the next one\n";
         let text = format!("{line}{line}↑\nx\n{line}{line}");
-        assert!(referred(&text).unwrap().contains("a line o†"), "another mark");
+        assert!(
+            referred(&text).unwrap().contains("a line o†"),
+            "another mark"
+        );
         let text = format!("{line}{line}↑ † ‡\nx\n{line}{line}");
         assert_eq!(referred(&text), None, "it has every mark in itself");
         assert_eq!(referred(""), None);

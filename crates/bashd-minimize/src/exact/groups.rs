@@ -43,11 +43,7 @@ pub(super) struct GroupedText {
 }
 
 /// The text with groups; `None` if there are none.
-pub(super) fn group(
-    page: &TextPage<'_>,
-    marks: HeadingMarks,
-    work: &Work,
-) -> Option<GroupedText> {
+pub(super) fn group(page: &TextPage<'_>, marks: HeadingMarks, work: &Work) -> Option<GroupedText> {
     let text = page.text;
     work.charge(text.len());
     let mut grouped = Grouped {
@@ -362,7 +358,10 @@ mod tests {
             .map(|n| format!("git/RelNotes/1.{n}.0.txt\n"))
             .collect();
         let shown = grouped(&lines).unwrap();
-        assert!(shown.starts_with("git/RelNotes/•.0.txt\n 1.100 1.101 "), "{shown}");
+        assert!(
+            shown.starts_with("git/RelNotes/•.0.txt\n 1.100 1.101 "),
+            "{shown}"
+        );
         assert!(shown.lines().all(|line| line.len() < 110), "{shown}");
         let text = "some/longer/path/a b\nsome/longer/path/c\nsome/longer/path/d\n";
         let expected = "some/longer/path/…\n a b\n c\n d\n";

@@ -14,8 +14,7 @@ const PIECES: &[&str] = &[
     "an't", "ld n", "ldn'", "unab", "t fo", "no s", "miss", "ndef", "unre", "unkn", "unex", "unsu",
     "inva", "ille", "nfli", "refu", "reje", "meou", "edou", "e-ou", "e ou", "d ou", "- ou", "segm",
     "kill", "e du", "f me", "sser", "mism", "depr", "vuln", "brok", "rrup", "riti", "vere", "emer",
-    "aler", "\ne  ",
-    // Credentials.
+    "aler", "\ne  ", // Credentials.
     ".env", "id_r", "id_d", "id_e", "d_ke", "n_ho", ".ssh", ".aws", ".azu", ".gnu", "kube", "pmrc",
     "ypir", "etrc", ".pgp", "cred", ".htp", ".doc", ".vau", "shad", "secr", "assw", "assp", "toke",
     "apik", "api_", "api-", "priv", "e-ac", "e_ac", "tfst", "et.d", ".pem", ".key", ".p12", ".pfx",

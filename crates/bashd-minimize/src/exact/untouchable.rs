@@ -71,7 +71,10 @@ impl<'a> UntouchableLines<'a> {
                 return;
             };
             (at..sign).for_each(|line| self.learn(line, Standing::Free));
-            let is_so = self.lines.get(sign).is_some_and(|line| is_untouchable(line));
+            let is_so = self
+                .lines
+                .get(sign)
+                .is_some_and(|line| is_untouchable(line));
             let standing = if is_so {
                 Standing::Untouchable
             } else {

@@ -2,8 +2,8 @@
 
 use super::resolve::Values;
 use crate::error::Result;
-use crate::minimize::user::{Loaded, UserFilters};
 use crate::minimize::FilterSettings;
+use crate::minimize::user::{Loaded, UserFilters};
 use std::fs;
 use std::path::PathBuf;
 

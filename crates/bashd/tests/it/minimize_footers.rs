@@ -53,7 +53,10 @@ fn inside(directory: &Path) -> Vec<PathBuf> {
 fn recorded_runs() -> Vec<RecordedRun> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bashd-minimize/tests");
     let mut runs = Vec::new();
-    for case in inside(&root.join("cases")).iter().flat_map(|tool| inside(tool)) {
+    for case in inside(&root.join("cases"))
+        .iter()
+        .flat_map(|tool| inside(tool))
+    {
         let text = |file: &str| fs::read_to_string(case.join(file)).expect("a text");
         runs.push(RecordedRun {
             name: case.display().to_string(),
@@ -140,7 +143,11 @@ fn check_reply(engine: &Engine, run: &RecordedRun, reply: &Reply) -> bool {
     let lines = format!("raw text has {lines} lines");
     assert!(said.ends_with(&lines), "{name}: {lines}: {last}");
     let plain = bashd::minimize::plain_form(&raw).expect("a plain form");
-    let plain: Vec<&str> = plain.strip_suffix('\n').unwrap_or(&plain).split('\n').collect();
+    let plain: Vec<&str> = plain
+        .strip_suffix('\n')
+        .unwrap_or(&plain)
+        .split('\n')
+        .collect();
     if let Some((head, rest)) = reply.output.split_once("\n[bashd: ") {
         let (notice, tail) = rest.split_once('\n').expect(name);
         check_notice(name, reply, notice);
@@ -191,7 +198,12 @@ fn check_notice(name: &str, reply: &Reply, notice: &str) {
 
 /// The end is of the last lines, the start of the first ones, and as many lines and bytes of the
 /// raw text as the reply says are between them.
-fn check_window(name: &str, (raw, plain): (&str, &[&str]), reply: &Reply, (head, tail): (&str, &str)) {
+fn check_window(
+    name: &str,
+    (raw, plain): (&str, &[&str]),
+    reply: &Reply,
+    (head, tail): (&str, &str),
+) {
     let end = lines_of(tail);
     // From its end on, so that the first of them is found as late as it can be.
     let mut first = plain.len();
@@ -204,7 +216,10 @@ fn check_window(name: &str, (raw, plain): (&str, &[&str]), reply: &Reply, (head,
     let before = first.checked_sub(omitted).expect(name);
     let between = raw.split_inclusive('\n').skip(before).take(omitted);
     let bytes: usize = between.map(str::len).sum();
-    assert_eq!(reply.omitted_bytes as usize, bytes, "{name}: from line {before}");
+    assert_eq!(
+        reply.omitted_bytes as usize, bytes,
+        "{name}: from line {before}"
+    );
     let footer = tail.lines().next_back().unwrap_or_default();
     let mut start = lines_of(&format!("{head}\n{footer}\n"));
     // The very last one may be cut.

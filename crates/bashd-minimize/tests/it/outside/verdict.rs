@@ -187,7 +187,11 @@ fn below_headings(all: &[&str], at: &mut usize, indent: &str, marks: NamedMarks)
                 members.extend(row.split(' ').map(str::to_owned));
             }
         }
-        out.extend(members.iter().map(|member| heading.0.replace(heading.1, member)));
+        out.extend(
+            members
+                .iter()
+                .map(|member| heading.0.replace(heading.1, member)),
+        );
     }
     out
 }

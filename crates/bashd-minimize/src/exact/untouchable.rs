@@ -21,7 +21,7 @@ const AT_ONCE: usize = 16;
 
 /// What is known of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum LineStanding {
     Unknown,
     Free,
     Untouchable,
@@ -31,7 +31,7 @@ enum Standing {
 pub(super) struct UntouchableLines<'a> {
     text: &'a str,
     lines: &'a [&'a str],
-    known: Vec<Cell<Standing>>,
+    known: Vec<Cell<LineStanding>>,
 }
 
 impl<'a> UntouchableLines<'a> {
@@ -40,22 +40,22 @@ impl<'a> UntouchableLines<'a> {
         Self {
             text,
             lines,
-            known: vec![Cell::new(Standing::Unknown); lines.len()],
+            known: vec![Cell::new(LineStanding::Unknown); lines.len()],
         }
     }
 
     pub(super) fn has(&self, at: usize) -> bool {
-        if self.standing(at) == Standing::Unknown {
+        if self.standing(at) == LineStanding::Unknown {
             self.look_from(at);
         }
-        self.standing(at) == Standing::Untouchable
+        self.standing(at) == LineStanding::Untouchable
     }
 
-    fn standing(&self, at: usize) -> Standing {
-        self.known.get(at).map_or(Standing::Free, Cell::get)
+    fn standing(&self, at: usize) -> LineStanding {
+        self.known.get(at).map_or(LineStanding::Free, Cell::get)
     }
 
-    fn learn(&self, at: usize, standing: Standing) {
+    fn learn(&self, at: usize, standing: LineStanding) {
         if let Some(known) = self.known.get(at) {
             known.set(standing);
         }
@@ -67,18 +67,18 @@ impl<'a> UntouchableLines<'a> {
         let mut at = first;
         while at < end {
             let Some(sign) = self.next_sign(at, end) else {
-                (at..end).for_each(|line| self.learn(line, Standing::Free));
+                (at..end).for_each(|line| self.learn(line, LineStanding::Free));
                 return;
             };
-            (at..sign).for_each(|line| self.learn(line, Standing::Free));
+            (at..sign).for_each(|line| self.learn(line, LineStanding::Free));
             let is_so = self
                 .lines
                 .get(sign)
                 .is_some_and(|line| is_untouchable(line));
             let standing = if is_so {
-                Standing::Untouchable
+                LineStanding::Untouchable
             } else {
-                Standing::Free
+                LineStanding::Free
             };
             self.learn(sign, standing);
             at = sign + 1;

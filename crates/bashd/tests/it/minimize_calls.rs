@@ -7,7 +7,6 @@ use bashd::{Engine, KeeperSource, Reply, Request};
 use bashd_testkit::Home;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 /// Many matches in few files: their names are said once.
 const COMMAND: &str = "grep -rn needle some/long/directory | sort -t: -k1,1 -k2,2n | cat";

@@ -8,7 +8,8 @@ use super::reading::{ScriptReading, StatusMeaning};
 use super::user::UserFilter;
 use super::work::{Work, lines};
 use super::{
-    Digest, EXACT, FilterSettings, LEAST_SAVED, LEAST_SHARE, MARKER, Reach, Subject, Unchanged,
+    Digest, EXACT, FilterSettings, LEAST_SAVED, LEAST_SHARE, MARKER, Reach, References, Subject,
+    Unchanged,
 };
 use std::fmt::Write as _;
 
@@ -54,6 +55,7 @@ pub(super) fn digest(
     let page = Page {
         raw: subject.text,
         plain: &plain,
+        references: settings.references,
         work: &work,
     };
     let mut best = match chosen {
@@ -87,13 +89,14 @@ pub(super) fn digest(
 struct Page<'a> {
     raw: &'a str,
     plain: &'a PlainForm<'a>,
+    references: References,
     work: &'a Work,
 }
 
 impl Page<'_> {
     /// A text in the notation of the exact tier, with the line that describes what was done.
     fn written(&self, text: &str, kept: Option<&KeptText>, notation: Notation) -> Digest {
-        let (reshaped, changes) = exact::reshape(text, notation, self.work);
+        let (reshaped, changes) = exact::reshape(text, notation, self.references, self.work);
         // A form that people know how to read is not changed for next to nothing.
         let least = LEAST_SAVED + text.len() / LEAST_SHARE;
         let (reshaped, changes) = if reshaped.len() + least > text.len() {
@@ -150,12 +153,17 @@ impl Page<'_> {
         if changes.repeats > 0 {
             remarks.push(exact::REPEATS.to_owned());
         }
-        if changes.echoes > 0 {
-            remarks.push(exact::ECHOES.to_owned());
+        if let Some(mark) = changes.echo_mark {
+            remarks.push(format!("{mark}{}, {mark}2 for 2 lines", exact::ECHOES));
         }
-        if let Some(mark) = changes.mark {
-            let again = if changes.again > 0 { exact::AGAIN } else { "" };
-            remarks.push(format!("{mark}{}{again}", exact::GROUPS));
+        if let Some(mark) = changes.line_mark {
+            remarks.push(format!("{mark}{}", exact::GROUPS));
+        }
+        if let Some(mark) = changes.word_mark {
+            remarks.push(format!("{mark}{}", exact::WORDS));
+        }
+        if changes.again > 0 {
+            remarks.push(exact::AGAIN.to_owned());
         }
         text.push_str(MARKER);
         if !remarks.is_empty() {

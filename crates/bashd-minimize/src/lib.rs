@@ -90,6 +90,8 @@ pub struct FilterSettings {
     pub max_bytes: usize,
     /// How far it goes.
     pub reach: Reach,
+    /// Whether a line may stand for one above it.
+    pub references: References,
     /// The user's filters, which are tried before ours.
     pub user_filters: UserFilters,
 }
@@ -102,6 +104,16 @@ pub enum Reach {
     All,
     /// The exact tier alone: nothing is left out.
     Lossless,
+}
+
+/// Whether a line may stand for one above it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum References {
+    /// It may.
+    #[default]
+    Made,
+    /// None does: the text will be cut, and what is above may not be shown.
+    Never,
 }
 
 /// A text in fewer words.
@@ -212,7 +224,8 @@ pub fn minimize_after(
     settings: &FilterSettings,
 ) -> Result<Digest, Unchanged> {
     let raw = subject.text;
-    if raw.len() < SHORTEST || raw.chars().take(SHORTEST).count() < SHORTEST {
+    let is_long = raw.len() >= SHORTEST * 4;
+    if !is_long && raw.chars().take(SHORTEST).count() < SHORTEST {
         return Err(Unchanged::Short);
     }
     if settings.max_bytes > 0 && raw.len() > settings.max_bytes {

@@ -134,16 +134,20 @@ struct NamePatterns {
 }
 
 static PATTERNS: LazyLock<Option<NamePatterns>> = LazyLock::new(|| {
-    let whole: Vec<String> = NAMES
-        .iter()
-        .filter(|names| names.standing == NameStanding::Whole)
-        .map(|names| format!("(?:{})", names.pattern))
-        .collect();
     Some(NamePatterns {
         all: RegexSet::new(NAMES.iter().map(|names| names.pattern)).ok()?,
-        whole: Some(Regex::new(&whole.join("|")).ok()?),
+        whole: Some(Regex::new(&whole_pattern()).ok()?),
     })
 });
+
+/// The pattern of every line that must stand whole.
+pub(crate) fn whole_pattern() -> String {
+    let whole = NAMES
+        .iter()
+        .filter(|names| names.standing == NameStanding::Whole)
+        .map(|names| format!("(?:{})", names.pattern));
+    whole.collect::<Vec<_>>().join("|")
+}
 
 /// Whether a line has a name that is always kept: it is never noise.
 pub(crate) fn has_kept_name(line: &str) -> bool {

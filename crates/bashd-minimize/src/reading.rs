@@ -5,6 +5,7 @@ use super::{Unchanged, families, machine_format, words};
 use bashd_script::script::{
     CommandOrigin, Construct, Joint, RedirectOperator, Script, SimpleCommand,
 };
+use std::collections::HashSet;
 
 /// What a script says about the text that it printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,22 +148,42 @@ fn passes_status_on(script: &Script, command: &SimpleCommand) -> bool {
 
 /// The commands that start no other one and whose output is not used as a value.
 fn leaves(script: &Script) -> impl Iterator<Item = &SimpleCommand> {
-    let starters: std::collections::HashSet<usize> = script
+    let several = read_in_several_ways(script);
+    let starters: HashSet<usize> = script
         .commands
         .iter()
         .filter_map(|command| match command.origin {
             CommandOrigin::StartedBy(index) | CommandOrigin::ScriptOf(index) => Some(index),
             CommandOrigin::Written => None,
         })
+        .filter(|index| !several.contains(index))
         .collect();
     let commands = script.commands.iter().enumerate();
     commands
-        .filter(move |(index, _)| !starters.contains(index))
+        .filter(move |(index, command)| {
+            let is_a_way = matches!(command.origin, CommandOrigin::StartedBy(index) if several.contains(&index));
+            !starters.contains(index) && !is_a_way
+        })
         .map(|(_, command)| command)
         .filter(|command| {
             let inside = command.place.inside;
             !inside.contains(Construct::Substitution) && !inside.contains(Construct::Function)
         })
+}
+
+/// Commands with a word of several values (`for n in 2 5 9; do sed -i s/a/b/ $n; done`). The guard
+/// reads each in every way, and says that the command starts itself, and some of its arguments. It
+/// was one command, whatever its word was.
+fn read_in_several_ways(script: &Script) -> HashSet<usize> {
+    let starts_itself = |command: &SimpleCommand| {
+        let CommandOrigin::StartedBy(index) = command.origin else {
+            return None;
+        };
+        let name = script.commands.get(index)?.name()?;
+        let is_itself = command.name() == Some(name) && !words::has(PASSING_ON, name);
+        is_itself.then_some(index)
+    };
+    script.commands.iter().filter_map(starts_itself).collect()
 }
 
 /// Whether its stdout goes where the script's goes.
@@ -272,6 +293,11 @@ mod tests {
             ("sed -i s/a/b/ x && make", "make"),
             ("make clean; make -j4", "make"),
             ("flake8 src", "flake8"),
+            (
+                "for n in 2 5 9; do sed -i s/0/1/ tests/part$n.js; done; bun test",
+                "bun",
+            ),
+            ("for p in a b c; do cargo test -p $p; done", "cargo"),
         ] {
             assert_eq!(programs(command), [program], "{command}");
         }

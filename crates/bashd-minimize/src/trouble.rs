@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 ///
 /// Letters and their boundaries are ASCII: others would make it many times slower on every line
 /// with an accent.
-const PATTERN: &str = r"(?ix)
+pub(crate) const PATTERN: &str = r"(?ix)
     (?-u:\b)( errors? | err | warnings? | warn | fatal | fail(ed|s|ure|ures|ing)? | panic(ked)? | [a-z0-9_]*exception | traceback
       | abort(ed|ing)? | denied | forbidden | unauthorized | cannot | can't | could\ not | couldn't | unable\ to
       | not\ found | no\ such | missing | undefined | unresolved | unknown | unexpected | unsupported | invalid | illegal
@@ -30,8 +30,15 @@ pub(crate) fn is_trouble(line: &str) -> bool {
     pattern.find_iter(line).any(|found| {
         let before = line.get(..found.start()).unwrap_or_default();
         let after = line.get(found.end()..).unwrap_or_default();
-        !ends_with_zero(before) && !begins_with_zero(after) && !before.ends_with("--")
+        !ends_with_zero(before) && !begins_with_zero(after) && !is_part_of_a_name(before, after)
     })
+}
+
+/// `--error-format`, `x86_64-unknown-linux-gnu`, `--cap-lints warn`
+fn is_part_of_a_name(before: &str, after: &str) -> bool {
+    before.ends_with("--")
+        || before.ends_with("--cap-lints ")
+        || before.ends_with('-') && after.starts_with("-linux-")
 }
 
 /// `… 0 `
@@ -88,7 +95,8 @@ mod tests {
             "added 312 packages in 4s",
             "test result: ok. 60 passed; 0 failed",
             "Tests run: 2, Failures: 0, Errors: 0",
-            "rustc --error-format=json",
+            "rustc --error-format=json --cap-lints warn",
+            "HOST=x86_64-unknown-linux-gnu",
         ] {
             assert!(!is_trouble(line), "{line}");
         }

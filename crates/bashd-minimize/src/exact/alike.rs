@@ -2,8 +2,8 @@
 //! their first word.
 
 use super::super::work::Work;
-use super::{is_untouchable, stems};
-use std::cell::Cell;
+use super::untouchable::UntouchableLines;
+use super::{TextPage, stems};
 
 /// Least bytes of a shared beginning.
 const SHORTEST: usize = 5;
@@ -18,23 +18,23 @@ const SHORTEST_WITHIN: usize = 3;
 const SHORTEST_END: usize = 3;
 
 /// Bytes that a group must save.
-const LEAST_GAIN: usize = 24;
+const LEAST_GAIN: usize = 9;
 
 /// How many lines to look ahead from each line.
 const FARTHEST: usize = 400;
 
-/// Lines, and which of them must not be touched, as far as anybody asked.
+/// Lines, and which of them must not be touched.
 pub(super) struct GroupLines<'a> {
     pub(super) all: &'a [&'a str],
-    /// Empty where every line may be touched.
-    untouchable: Vec<Cell<Option<bool>>>,
+    /// None where every line may be touched.
+    untouchable: Option<UntouchableLines<'a>>,
 }
 
 impl<'a> GroupLines<'a> {
-    pub(super) fn of(all: &'a [&'a str]) -> Self {
+    pub(super) fn of(page: &'a TextPage<'a>) -> Self {
         Self {
-            all,
-            untouchable: vec![Cell::new(None); all.len()],
+            all: &page.lines,
+            untouchable: Some(UntouchableLines::of(page.text, &page.lines)),
         }
     }
 
@@ -42,17 +42,12 @@ impl<'a> GroupLines<'a> {
     pub(super) fn within(all: &'a [&'a str]) -> Self {
         Self {
             all,
-            untouchable: Vec::new(),
+            untouchable: None,
         }
     }
 
     pub(super) fn may_touch(&self, at: usize) -> bool {
-        let (Some(known), Some(line)) = (self.untouchable.get(at), self.all.get(at)) else {
-            return true;
-        };
-        let is_untouchable = known.get().unwrap_or_else(|| is_untouchable(line));
-        known.set(Some(is_untouchable));
-        !is_untouchable
+        !self.untouchable.as_ref().is_some_and(|lines| lines.has(at))
     }
 }
 
@@ -133,7 +128,7 @@ fn words_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<PlainGroup
 }
 
 /// Least bytes that lines which share only their ends must share.
-const SHORTEST_END_ALONE: usize = 12;
+const SHORTEST_END_ALONE: usize = 8;
 
 /// How many lines from here on end alike.
 fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<PlainGroup> {

@@ -1,33 +1,42 @@
-//! Lines that appeared before, replaced by a reference to where they begin.
+//! Lines that appeared before: their first words and a mark stand for them.
 //!
 //! The same source text under each of many failures, the same report for each of many files: it is
-//! shown once. A line that tells of trouble is never part of such a block: it is always shown.
+//! shown once. `def invoke(self,↑` is the latest line above that begins so, `def invoke(self,↑5`
+//! that one and the four after it. A line that tells of trouble is never part of it: it is always
+//! shown.
 
 use super::super::work::Work;
-use super::{TextPage, has, is_untouchable};
-use std::collections::HashMap;
+use super::untouchable::must_stand;
+use super::{TextPage, free_mark};
 
-/// Stands in every reference.
-const REFERENCE: &str = " as above, from: ";
+/// Marks that end a reference, the first that the text does not have.
+pub(super) const MARKS: [char; 3] = ['↑', '†', '‡'];
 
 /// Tokens that a reference must save, as far as they can be told from the characters.
-const LEAST_GAIN: usize = 8;
+const LEAST_GAIN: usize = 3;
 
-/// Bytes of a line that may be referred to alone.
-const SHORTEST_LINE: usize = 72;
+/// Bytes of lines that may be referred to.
+const SHORTEST: usize = 16;
 
-/// Bytes of lines that may be referred to together.
-const SHORTEST_BLOCK: usize = 36;
+/// How many bytes of its first line a reference may have: as few as a reader needs to find it.
+const LENGTHS: [usize; 4] = [8, 16, 24, 40];
 
-/// How many characters of its first line a reference has: as few as a reader needs to find it.
-const WORDS: [usize; 3] = [16, 32, 60];
+/// A text with references.
+#[derive(Debug)]
+pub(super) struct ReferredText {
+    pub(super) text: String,
+    /// How many lines they replace.
+    pub(super) lines: u64,
+    pub(super) mark: char,
+}
 
-/// The text with references, and how many lines they replace; `None` if there are none.
-pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
+/// The text with references; `None` if there are none.
+pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<ReferredText> {
     let (text, all) = (page.text, page.lines.as_slice());
     let mut prints = Fingerprints::of(all);
     let mut known = KnownPlaces::with_room_for(all.len());
     let mut last_seen = LastSeen::default();
+    let mut mark = None;
     let mut written = String::new();
     let mut copied = 0;
     let mut stood_for = 0;
@@ -35,30 +44,34 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     work.charge(text.len() * 2);
     while at < all.len() {
         let (line, pair) = prints.of_pair(at);
-        let mut earlier = known.last(pair, at);
-        if all.get(at).is_some_and(|line| line.len() >= SHORTEST_LINE) {
-            let alone = known.last(line, at);
-            if earlier >= at {
-                earlier = alone;
-            }
-        }
+        let together = known.last(pair, at);
+        let alone = known.last(line, at);
+        let earlier = if together < at { together } else { alone };
         let length = if earlier < at {
             same_lines(all, earlier, at, work)
         } else {
             0
         };
         let block = all.get(at..at + length).unwrap_or_default();
+        let saved = tokens_of(block);
+        if saved < LEAST_GAIN + 2 {
+            at += 1;
+            continue;
+        }
+        let chosen = match mark {
+            Some(chosen) => chosen,
+            None => *mark.insert(free_mark(text, MARKS)?),
+        };
         // A reader, and `rebuild`, takes the latest line that begins so.
-        let Some(reference) = reference(all, at, earlier, block, &mut last_seen) else {
+        let words = last_seen.words(all, at, earlier);
+        let reference = words.map(|words| reference(words, chosen, length));
+        let Some(reference) =
+            reference.filter(|reference| tokens_about(reference) + LEAST_GAIN <= saved)
+        else {
             at += 1;
             continue;
         };
-        if written.is_empty() && has(text, REFERENCE) {
-            return None;
-        }
-        for line in all.get(copied..at).unwrap_or_default() {
-            push(&mut written, line);
-        }
+        push_all(&mut written, all.get(copied..at).unwrap_or_default());
         push(&mut written, &reference);
         stood_for += length as u64;
         at += length;
@@ -67,33 +80,28 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     if stood_for == 0 {
         return None;
     }
-    for line in all.get(copied..).unwrap_or_default() {
-        push(&mut written, line);
-    }
+    push_all(&mut written, all.get(copied..).unwrap_or_default());
     if !text.ends_with('\n') {
         written.pop();
     }
-    Some((written, stood_for))
+    Some(ReferredText {
+        text: written,
+        lines: stood_for,
+        mark: mark?,
+    })
 }
 
-/// The reference to a block that was shown before; `None` if it is not worth one.
-fn reference<'a>(
-    all: &[&'a str],
-    at: usize,
-    earlier: usize,
-    block: &[&str],
-    last_seen: &mut LastSeen<'a>,
-) -> Option<String> {
-    if block.is_empty() {
-        return None;
+fn reference(words: &str, mark: char, lines: usize) -> String {
+    match lines {
+        1 => format!("{words}{mark}"),
+        lines => format!("{words}{mark}{lines}"),
     }
-    let words = last_seen.words(all, at, earlier)?;
-    let reference = match block.len() {
-        1 => format!("[1 line{REFERENCE}{words}]"),
-        length => format!("[{length} lines{REFERENCE}{words}]"),
-    };
-    let saved: usize = block.iter().map(|line| tokens_about(line)).sum();
-    (tokens_about(&reference) + LEAST_GAIN <= saved).then_some(reference)
+}
+
+/// About how many tokens these lines have, with their ends.
+fn tokens_of(block: &[&str]) -> usize {
+    let tokens: usize = block.iter().map(|line| tokens_about(line)).sum();
+    tokens + block.len().saturating_sub(1)
 }
 
 /// About how many tokens a line has: words, groups of digits, and other characters; blanks and
@@ -115,53 +123,66 @@ fn tokens_about(line: &str) -> usize {
     tokens
 }
 
-/// Where lines with the same first words were seen last.
+/// Where lines with the same first words were seen last. One slot for each, as in [`KnownPlaces`]:
+/// what has the slot is the latest of all that share it, so a line that is found there is the
+/// latest that begins so.
 #[derive(Default)]
-struct LastSeen<'a> {
-    places: HashMap<&'a str, usize>,
+struct LastSeen {
+    places: Option<KnownPlaces>,
     upto: usize,
 }
 
-impl<'a> LastSeen<'a> {
+impl LastSeen {
     /// The fewest first words of this line by which a reader finds the earlier one.
-    fn words(&mut self, all: &[&'a str], at: usize, earlier: usize) -> Option<&'a str> {
-        while self.upto < at {
-            let line = all.get(self.upto).copied().unwrap_or_default();
-            for count in WORDS {
-                if let Some(words) = first_characters(line, count) {
-                    self.places.insert(words, self.upto);
-                }
+    fn words<'a>(&mut self, all: &[&'a str], at: usize, earlier: usize) -> Option<&'a str> {
+        let room = all.len() * 2;
+        let places = self
+            .places
+            .get_or_insert_with(|| KnownPlaces::with_room_for(room));
+        for (seen, line) in all.iter().enumerate().take(at).skip(self.upto) {
+            for (_, print) in beginnings(body(line)) {
+                places.last(print, seen);
             }
-            self.upto += 1;
         }
-        let line = all.get(at)?;
-        let is_found = |words: &&str| self.places.get(words) == Some(&earlier);
-        let mut words = WORDS
-            .iter()
-            .filter_map(|count| first_characters(line, *count));
-        words.find(is_found)
+        self.upto = at;
+        let line = body(all.get(at)?);
+        let is_found = |(_, print): &(usize, u64)| places.get(*print) == Some(earlier);
+        let (length, _) = beginnings(line).find(is_found)?;
+        line.get(..length)
     }
 }
 
-/// The first characters of a line, without blanks before them; `None` if it has not as many. They
-/// do not end in a blank, which a reader would not see.
-fn first_characters(line: &str, count: usize) -> Option<&str> {
-    let line = line.trim_start();
-    let (last, character) = line.char_indices().nth(count - 1)?;
-    let words = line.get(..last + character.len_utf8())?;
-    (!character.is_whitespace()).then_some(words)
+/// The line without the blanks before it.
+fn body(line: &str) -> &str {
+    line.trim_start_matches([' ', '\t'])
+}
+
+/// How long its beginnings of [`LENGTHS`] are, and a hash of each. They do not end in a blank,
+/// which a reader would not see.
+fn beginnings(line: &str) -> impl Iterator<Item = (usize, u64)> {
+    let (words, _) = line.as_bytes().as_chunks::<8>();
+    let mut sum = 0;
+    let most = LENGTHS.iter().max().map_or(0, |most| most / 8);
+    let hashes = words.iter().take(most).enumerate().map(move |(at, word)| {
+        sum = mixed(sum, u64::from_le_bytes(*word));
+        ((at + 1) * 8, spread(sum))
+    });
+    hashes.filter(|(length, _)| {
+        let ends_in_blank = matches!(line.as_bytes().get(*length - 1), Some(b' ' | b'\t'));
+        LENGTHS.contains(length) && !ends_in_blank && line.is_char_boundary(*length)
+    })
 }
 
 /// The text with every reference replaced by the lines that it refers to, with the number of the
 /// line that each is from.
-pub(super) fn written_out(all: Vec<(usize, String)>) -> Vec<(usize, String)> {
+pub(super) fn written_out(all: Vec<(usize, String)>, mark: char) -> Vec<(usize, String)> {
     let mut out: Vec<(usize, String)> = Vec::with_capacity(all.len());
     for (at, line) in all {
-        let Some((length, words)) = read_reference(&line) else {
+        let Some((length, words)) = read_reference(&line, mark) else {
             out.push((at, line));
             continue;
         };
-        let begins_so = |(_, line): &(usize, String)| line.trim_start().starts_with(words);
+        let begins_so = |(_, line): &(usize, String)| body(line).starts_with(words);
         let source = out.iter().rposition(begins_so);
         let block = source.and_then(|from| out.get(from..from + length));
         match block.map(<[_]>::to_vec) {
@@ -173,16 +194,18 @@ pub(super) fn written_out(all: Vec<(usize, String)>) -> Vec<(usize, String)> {
 }
 
 /// How many lines a reference is for, and how they begin.
-fn read_reference(line: &str) -> Option<(usize, &str)> {
-    let inner = line.strip_prefix('[')?.strip_suffix(']')?;
-    let (lines, words) = inner.split_once(REFERENCE)?;
-    let (length, noun) = lines.split_once(' ')?;
-    let is_noun = matches!(noun, "line" | "lines");
-    length
-        .parse()
-        .ok()
-        .filter(|_| is_noun)
-        .map(|length| (length, words))
+fn read_reference(line: &str, mark: char) -> Option<(usize, &str)> {
+    let (words, lines) = line.split_once(mark)?;
+    match lines {
+        "" => Some((1, words)),
+        lines => Some((lines.parse().ok()?, words)),
+    }
+}
+
+fn push_all(text: &mut String, lines: &[&str]) {
+    for line in lines {
+        push(text, line);
+    }
 }
 
 fn push(text: &mut String, line: &str) {
@@ -221,6 +244,13 @@ impl KnownPlaces {
             None => at,
         }
     }
+
+    /// What has the slot of this.
+    fn get(&self, fingerprint: u64) -> Option<usize> {
+        let place = fingerprint as usize & (self.places.len() - 1);
+        let known = self.places.get(place).filter(|known| **known != NOTHING);
+        known.map(|known| *known as usize)
+    }
 }
 
 /// The hashes of lines: the next one's is kept, since it is the first of the next pair.
@@ -245,10 +275,13 @@ impl<'a> Fingerprints<'a> {
         };
         let second = of(at + 1);
         self.next = (at + 1, second);
-        // The low bits of a product carry little information.
-        let spread = |hash: u64| hash ^ hash >> 32;
         (spread(first), spread(mixed(first, second)))
     }
+}
+
+/// The low bits of a product carry little information.
+fn spread(hash: u64) -> u64 {
+    hash ^ hash >> 32
 }
 
 fn fingerprint(line: &str) -> u64 {
@@ -283,10 +316,10 @@ fn same_lines(all: &[&str], earlier: usize, at: usize, work: &Work) -> usize {
     let block = all.get(at..at + same).unwrap_or_default();
     let bytes: usize = block.iter().map(|line| line.len() + 1).sum();
     // Which lines tell of trouble is asked last: it takes longest.
-    if bytes < SHORTEST_BLOCK {
+    if bytes < SHORTEST {
         return 0;
     }
-    let quiet = block.iter().take_while(|line| !is_untouchable(line));
+    let quiet = block.iter().take_while(|line| !must_stand(line));
     quiet.count()
 }
 
@@ -295,28 +328,45 @@ mod tests {
     use super::*;
 
     fn referred(text: &str) -> Option<String> {
-        refer(&TextPage::of(text), &Work::for_input(text.len())).map(|(text, _)| text)
+        refer(&TextPage::of(text), &Work::for_input(text.len())).map(|referred| referred.text)
     }
 
     #[test]
     fn a_block_is_said_once_and_trouble_each_time() {
         let block = "    def invoke(self, context):\n        with context as inner:\n            return inner.call(self.callback)\n        raise RuntimeWarningLess\n    # the end of this long function, which is said again\n";
         let text = format!("first\n{block}error: one\nsecond\n{block}error: one\n");
-        let shown = referred(&text).unwrap();
         assert_eq!(
-            shown,
-            format!(
-                "first\n{block}error: one\nsecond\n[5 lines as above, from: def invoke(self,]\nerror: one\n"
-            )
+            referred(&text).unwrap(),
+            format!("first\n{block}error: one\nsecond\ndef invo↑5\nerror: one\n")
         );
+        let line = "    return inner.call(self.callback, context)\n";
+        let text = format!("{line}other\n{line}");
+        assert_eq!(
+            referred(&text).unwrap(),
+            format!("{line}other\nreturn i↑\n")
+        );
+    }
+
+    /// The fewest words that no later line begins with.
+    #[test]
+    fn a_reference_has_as_many_words_as_it_needs() {
+        let line = "    9 |     if (argc = 1) { printf(buffer, argc); }\n";
+        let other = "    9 |     for (;;) { strncpy(buffer, argv); }\n";
+        let text = format!("{line}{other}{line}");
+        assert!(referred(&text).unwrap().ends_with("\n9 |     if (argc↑\n"));
     }
 
     #[test]
     fn short_blocks_stay() {
         assert_eq!(referred("a\nb\nc\nd\nx\na\nb\nc\nd\n"), None);
         let line = "a line of some length, which is here more than once, and so is the next one\n";
-        let text = format!("{line}{line}[2 lines as above, from: x]\nx\n{line}{line}");
-        assert_eq!(referred(&text), None, "it has a reference of its own");
+        let text = format!("{line}{line}↑\nx\n{line}{line}");
+        assert!(
+            referred(&text).unwrap().contains("a line o†"),
+            "another mark"
+        );
+        let text = format!("{line}{line}↑ † ‡\nx\n{line}{line}");
+        assert_eq!(referred(&text), None, "it has every mark in itself");
         assert_eq!(referred(""), None);
     }
 }

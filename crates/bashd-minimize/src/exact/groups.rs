@@ -5,6 +5,9 @@
 //! The lines below a heading begin with its blanks and one more. The line after them does not. A
 //! mark alone is the heading before it again, for lines that others part from those above: one with
 //! trouble stands as it was.
+//!
+//! Where every line differs in a single word, the words stand in rows, and the heading has another
+//! mark: `git/RelNotes/•.txt`, then ` 1.5.0 1.5.1 1.5.2`.
 
 use super::super::work::Work;
 use super::alike::{FoundGroup, GroupLines, find_at, indent_cost, leading_blanks, shared_end};
@@ -14,10 +17,25 @@ use super::{TextPage, stems};
 /// How deep groups may nest.
 const DEEPEST: usize = 4;
 
+/// Where a row of words ends, in bytes.
+const ROW: usize = 96;
+
+/// Marks of headings, for a text that has neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeadingMarks {
+    /// For each of the lines below.
+    pub(crate) line: char,
+    /// For each of the words below.
+    pub(crate) word: char,
+}
+
 /// A text with groups.
 #[derive(Debug)]
 pub(super) struct GroupedText {
     pub(super) text: String,
+    /// How many headings stand above lines, and above words.
+    pub(super) above_lines: u64,
+    pub(super) above_words: u64,
     /// How many lines are in groups.
     pub(super) in_groups: u64,
     /// How many headings are said again.
@@ -25,18 +43,17 @@ pub(super) struct GroupedText {
 }
 
 /// The text with groups; `None` if there are none.
-pub(super) fn group(page: &TextPage<'_>, mark: char, work: &Work) -> Option<GroupedText> {
+pub(super) fn group(page: &TextPage<'_>, marks: HeadingMarks, work: &Work) -> Option<GroupedText> {
     let text = page.text;
     work.charge(text.len());
     let mut grouped = Grouped {
         text: String::new(),
-        in_groups: 0,
-        again: 0,
-        mark,
+        counts: GroupCounts::default(),
+        marks,
         work,
     };
-    grouped.write(&GroupLines::of(&page.lines), "", 0);
-    if grouped.in_groups == 0 {
+    grouped.write(&GroupLines::of(page), "", 0);
+    if grouped.counts.in_groups == 0 {
         return None;
     }
     if !text.ends_with('\n') {
@@ -44,17 +61,27 @@ pub(super) fn group(page: &TextPage<'_>, mark: char, work: &Work) -> Option<Grou
     }
     Some(GroupedText {
         text: grouped.text,
-        in_groups: grouped.in_groups,
-        again: grouped.again,
+        above_lines: grouped.counts.above_lines,
+        above_words: grouped.counts.above_words,
+        in_groups: grouped.counts.in_groups,
+        again: grouped.counts.again,
     })
+}
+
+/// What was written so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct GroupCounts {
+    above_lines: u64,
+    above_words: u64,
+    in_groups: u64,
+    again: u64,
 }
 
 /// The text being made.
 struct Grouped<'a> {
     text: String,
-    in_groups: u64,
-    again: u64,
-    mark: char,
+    counts: GroupCounts,
+    marks: HeadingMarks,
     work: &'a Work,
 }
 
@@ -98,14 +125,19 @@ impl Grouped<'_> {
                     FoundGroup::End(_) => self.write_group(members, 0, indent, depth),
                 };
                 let indent = indent_cost(depth);
-                last = Some(KnownHeading::new(&form, self.mark, at + count, indent));
+                last = Some(KnownHeading::new(
+                    &form,
+                    self.marks.line,
+                    at + count,
+                    indent,
+                ));
             }
-            self.in_groups += count as u64;
+            self.counts.in_groups += count as u64;
             at += count;
             copied = at;
         }
         // Without any group nothing has to be written: the text stays as it is.
-        if depth > 0 || self.in_groups > 0 {
+        if depth > 0 || self.counts.in_groups > 0 {
             self.push_all(all.get(copied..).unwrap_or_default(), indent);
         }
     }
@@ -117,24 +149,70 @@ impl Grouped<'_> {
             .filter_map(|member| last.member(member))
             .collect();
         let blanks = last.blanks();
-        self.push(indent, &format!("{blanks}{}", self.mark));
-        self.write(
-            &GroupLines::within(&middles),
-            &format!("{indent}{blanks} "),
-            depth + 1,
-        );
-        self.again += 1;
+        let below = format!("{indent}{blanks} ");
+        let heading = format!("{blanks}{}", self.marks.line);
+        self.write_below(&heading, &middles, indent, (&below, depth));
+        self.counts.again += 1;
+    }
+
+    /// A heading, and what stands in place of its marks: as words, if that is shorter, else as
+    /// lines, which may be groups again.
+    fn write_below(
+        &mut self,
+        heading: &str,
+        members: &[&str],
+        indent: &str,
+        (below, depth): (&str, usize),
+    ) {
+        let (begun, before) = (self.text.len(), self.counts);
+        self.push(indent, heading);
+        self.write(&GroupLines::within(members), below, depth + 1);
+        self.counts.above_lines += 1;
+        let lines = self.text.get(begun..).unwrap_or_default();
+        // A line end is a token of its own.
+        let cost = lines.len() + 2 * memchr::memchr_iter(b'\n', lines.as_bytes()).count();
+        let length: usize = members.iter().map(|member| member.len() + 1).sum();
+        let rows = length / ROW + 2;
+        let as_words = heading.len() + length + rows * (below.len() + 2);
+        if as_words < cost && members.iter().all(|member| is_word(member)) {
+            self.text.truncate(begun);
+            self.counts = before;
+            self.write_row(heading, members, indent, below);
+        }
+    }
+
+    /// A heading, and words in rows.
+    fn write_row(&mut self, heading: &str, words: &[&str], indent: &str, below: &str) {
+        let mark = self.marks.word.to_string();
+        self.push(indent, &heading.replace(self.marks.line, &mark));
+        self.counts.above_words += 1;
+        let mut length = 0;
+        for (at, word) in words.iter().enumerate() {
+            if at == 0 || length + word.len() > ROW {
+                if at > 0 {
+                    self.text.push('\n');
+                }
+                self.text.push_str(below);
+                length = 0;
+            } else {
+                self.text.push(' ');
+            }
+            self.text.push_str(word);
+            length += word.len() + 1;
+        }
+        self.text.push('\n');
     }
 
     /// Lines whose first word occurs in them again. Returns the heading.
     fn write_words(&mut self, members: &[&str], indent: &str) -> String {
         let first = members.first().copied().unwrap_or_default();
-        let mark = self.mark.to_string();
+        let mark = self.marks.line.to_string();
         let heading = first.replace(stems::first_word(first), &mark);
-        self.push(indent, &heading);
-        for member in members {
-            self.push(indent, &format!(" {}", stems::first_word(member)));
-        }
+        let words: Vec<&str> = members
+            .iter()
+            .map(|member| stems::first_word(member))
+            .collect();
+        self.write_row(&heading, &words, indent, &format!("{indent} "));
         heading
     }
 
@@ -162,16 +240,14 @@ impl Grouped<'_> {
             .iter()
             .map(|rest| rest.get(..rest.len() - end).unwrap_or_default())
             .collect();
-        let mark = self.mark;
+        let mark = self.marks.line;
         if let Some((between, stems)) = stems::stems(&middles, mark) {
             let heading = format!("{beginning}{between}{ending}");
-            self.push(indent, &heading);
-            self.push_all(&stems, &below);
+            self.write_below(&heading, &stems, indent, (&below, DEEPEST));
             return heading;
         }
         let heading = format!("{beginning}{mark}{ending}");
-        self.push(indent, &heading);
-        self.write(&GroupLines::within(&middles), &below, depth + 1);
+        self.write_below(&heading, &middles, indent, (&below, depth));
         heading
     }
 
@@ -188,17 +264,27 @@ impl Grouped<'_> {
     }
 }
 
+/// Whether it can stand in a row of words.
+fn is_word(member: &str) -> bool {
+    !member.is_empty() && memchr::memchr2(b' ', b'\t', member.as_bytes()).is_none()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::ungroup::Ungrouped;
     use super::*;
 
+    const MARKS: HeadingMarks = HeadingMarks {
+        line: '…',
+        word: '•',
+    };
+
     fn grouped(text: &str) -> Option<String> {
-        let grouped = group(&TextPage::of(text), '…', &Work::for_input(text.len()));
+        let grouped = group(&TextPage::of(text), MARKS, &Work::for_input(text.len()));
         let shown = grouped.map(|grouped| grouped.text);
         if let Some(shown) = &shown {
             let lines: Vec<&str> = shown.lines().collect();
-            let out = Ungrouped::of(&lines, Some('…')).lines;
+            let out = Ungrouped::of(&lines, Some('…'), Some('•')).lines;
             let lines = out.into_iter().map(|(_, line)| line + "\n");
             assert_eq!(lines.collect::<String>(), text);
         }
@@ -215,14 +301,14 @@ mod tests {
     #[test]
     fn what_is_after_the_difference_stands_in_the_heading_too() {
         let text = "test a::b ... ok\ntest a::c ... ok\ntest d ... ok\ntest e ... ok\ntest f ... ok\ntest g ... ok\ntest h ... ok\n";
-        let expected = "test … ... ok\n a::b\n a::c\n d\n e\n f\n g\n h\n";
+        let expected = "test • ... ok\n a::b a::c d e f g h\n";
         assert_eq!(grouped(text).as_deref(), Some(expected));
     }
 
     #[test]
     fn ends_and_first_words_are_shared() {
         let text = "test_a (tests.more.ListTests.test_a) ... ok\ntest_bc (tests.more.ListTests.test_bc) ... ok\ntest_d (tests.more.ListTests.test_d) ... ok\n";
-        let expected = "… (tests.more.ListTests.…) ... ok\n test_a\n test_bc\n test_d\n";
+        let expected = "• (tests.more.ListTests.•) ... ok\n test_a test_bc test_d\n";
         assert_eq!(grouped(text).as_deref(), Some(expected));
         let text = "unzip 6.0 amd64 [installed,automatic]\nzip 3 amd64 [installed,automatic]\nxz 5 amd64 [installed,automatic]\n";
         let expected = "… amd64 [installed,automatic]\n unzip 6.0\n zip 3\n xz 5\n";
@@ -232,7 +318,8 @@ mod tests {
     #[test]
     fn trouble_is_not_touched() {
         let text = "src/deep/one.rs:12:fn a\nsrc/deep/one.rs:13:fn a\nsrc/deep/one.rs:14:an error\nsrc/deep/one.rs:19:fn c\nsrc/deep/one.rs:20:fn c\n";
-        assert_eq!(grouped(text), None, "two lines are too few");
+        let shown = grouped(text).unwrap();
+        assert!(shown.contains("\nsrc/deep/one.rs:14:an error\n"), "{shown}");
         let text = format!("{}{text}", "src/deep/one.rs:11:fn x\n");
         let shown = grouped(&text).unwrap();
         assert!(shown.contains("\nsrc/deep/one.rs:14:an error\n"), "{shown}");
@@ -243,7 +330,7 @@ mod tests {
         let text = "target/debug/build/a/x\ntarget/debug/build/a/y\ntarget/debug/b\ntarget/debug/c\ntarget/debug/d\ntarget/debug/e\n";
         let shown = grouped(text).unwrap();
         assert!(
-            shown.starts_with("target/debug/…\n build/a/x\n build/a/y\n b\n"),
+            shown.starts_with("target/debug/•\n build/a/x build/a/y b c"),
             "{shown}"
         );
     }
@@ -258,11 +345,27 @@ mod tests {
                 })
             })
             .collect();
-        let expected = "2026-01-02 12:00:…\n 01 a worker began job …\n  0\n  1\n  2\n 02 a worker began job …\n  0\n  1\n  2\n";
+        let expected = "2026-01-02 12:00:…\n 01 a worker began job •\n  0 1 2\n 02 a worker began job •\n  0 1 2\n";
         assert_eq!(
             grouped(&format!("{}\n", lines.join("\n"))).as_deref(),
             Some(expected)
         );
+    }
+
+    #[test]
+    fn rows_of_words_end_and_lines_with_blanks_have_none() {
+        let lines: String = (100..160)
+            .map(|n| format!("git/RelNotes/1.{n}.0.txt\n"))
+            .collect();
+        let shown = grouped(&lines).unwrap();
+        assert!(
+            shown.starts_with("git/RelNotes/•.0.txt\n 1.100 1.101 "),
+            "{shown}"
+        );
+        assert!(shown.lines().all(|line| line.len() < 110), "{shown}");
+        let text = "some/longer/path/a b\nsome/longer/path/c\nsome/longer/path/d\n";
+        let expected = "some/longer/path/…\n a b\n c\n d\n";
+        assert_eq!(grouped(text).as_deref(), Some(expected));
     }
 
     #[test]
@@ -271,7 +374,7 @@ mod tests {
             "  some/indented/path/a\n  some/indented/path/b\n  some/indented/path/c\nx\n";
         assert_eq!(
             grouped(indented).as_deref(),
-            Some("  some/indented/path/…\n   a\n   b\n   c\nx\n")
+            Some("  some/indented/path/•\n   a b c\nx\n")
         );
         assert_eq!(grouped("a/b\na/c\na/d\n"), None);
         assert_eq!(

@@ -4,7 +4,7 @@ use super::super::work::Work;
 use super::alike::{GroupLines, leading_blanks};
 
 /// Bytes that saying a heading again must save.
-const LEAST_GAIN: usize = 24;
+const LEAST_GAIN: usize = 9;
 
 /// Most lines between a group and the next one under its heading: a reader has it in mind.
 const FARTHEST: usize = 12;

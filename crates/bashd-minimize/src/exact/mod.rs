@@ -2,9 +2,9 @@
 //! shown (`rebuild`).
 //!
 //! The plain form (`plain`) is the text without colours, bells and overwritten frames. Its notation
-//! is small: `line (×3)` and `[these 2 lines ×3]` for neighbours that are equal, `[12 lines as
-//! above, from: …]` for a block that was shown before, and a heading with a mark in it for lines
-//! that differ only where the mark is. A line that tells of trouble, and one with a name that is
+//! is small: `line (×3)` and `[these 2 lines ×3]` for neighbours that are equal, `first wor↑` and
+//! `first wor↑12` for a line or a block that was shown before, and a heading with a mark in it for
+//! lines that differ only where the mark is. A line that tells of trouble, and one with a name that is
 //! always kept, is never touched: it stands as it was, with its count on a line of its own.
 //!
 //! A text that has something like the notation in itself is shown without that part of it, so that
@@ -18,17 +18,21 @@ mod headings;
 mod plain;
 mod rebuild;
 mod repeats;
+mod signs;
 mod stems;
 mod terminal;
 mod ungroup;
+mod untouchable;
 
-use super::names::is_kept;
-use super::trouble::is_trouble;
+use super::References;
 use super::work::{Work, lines};
+use groups::{GroupedText, HeadingMarks};
 use std::borrow::Cow;
 
 pub(crate) use plain::{PlainForm, plain};
-pub(crate) use rebuild::{AGAIN, ECHOES, GROUPS, REPEATS, rebuilt};
+use untouchable::is_untouchable;
+
+pub(crate) use rebuild::{AGAIN, ECHOES, GROUPS, REPEATS, WORDS, rebuilt};
 
 /// Which parts of the notation suit a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,11 +52,15 @@ pub(crate) struct Reshaped {
     pub(crate) repeats: u64,
     /// Lines that a reference to earlier ones replaces.
     pub(crate) echoes: u64,
+    /// The mark of references.
+    pub(crate) echo_mark: Option<char>,
     /// Lines below a heading.
     pub(crate) grouped: u64,
-    /// The mark of headings.
-    pub(crate) mark: Option<char>,
-    /// Headings that the mark alone says again.
+    /// The mark of headings above lines.
+    pub(crate) line_mark: Option<char>,
+    /// That of headings above words.
+    pub(crate) word_mark: Option<char>,
+    /// Headings that a mark alone says again.
     pub(crate) again: u64,
 }
 
@@ -71,22 +79,17 @@ impl<'a> TextPage<'a> {
     }
 }
 
-/// Whether a line must stand as it is.
-fn is_untouchable(line: &str) -> bool {
-    is_trouble(line) || is_kept(line)
-}
-
 /// Marks of headings, the first that the text does not have.
 const MARKS: [char; 3] = ['…', '⋯', '◌'];
 
-/// The mark for a text; `None` if it has all of them.
-fn mark_for(text: &str) -> Option<char> {
-    let has = |mark: &char| {
-        let mut bytes = [0; 4];
-        let encoded = mark.encode_utf8(&mut bytes).as_bytes();
-        memchr::memmem::find(text.as_bytes(), encoded).is_some()
-    };
-    MARKS.into_iter().find(|mark| !has(mark))
+/// Marks of headings above words, the first that the text does not have.
+const WORD_MARKS: [char; 3] = ['•', '¶', '§'];
+
+/// The first of these marks that a text has not; `None` if it has all of them.
+fn free_mark(text: &str, marks: [char; 3]) -> Option<char> {
+    let mut bytes = [0; 4];
+    let is_free = |mark: &char| !has(text, mark.encode_utf8(&mut bytes));
+    marks.into_iter().find(is_free)
 }
 
 /// Whether a text has this in itself, which would be read as notation.
@@ -98,6 +101,7 @@ fn has(text: &str, notation: &str) -> bool {
 pub(crate) fn reshape<'a>(
     text: &'a str,
     notation: Notation,
+    references: References,
     work: &Work,
 ) -> (Cow<'a, str>, Reshaped) {
     if notation == Notation::Nothing {
@@ -113,27 +117,37 @@ pub(crate) fn reshape<'a>(
         }
         None => &page,
     };
-    let referred = echoes::refer(page, work);
+    let referred = match references {
+        References::Made => echoes::refer(page, work),
+        References::Never => None,
+    };
     let after_reference;
     let page = match &referred {
-        Some((referred, _)) => {
-            after_reference = TextPage::of(referred);
+        Some(referred) => {
+            after_reference = TextPage::of(&referred.text);
             &after_reference
         }
         None => page,
     };
-    let mark = mark_for(text).filter(|_| notation == Notation::Whole);
-    let grouped = mark.and_then(|mark| groups::group(page, mark, work));
-    let lines_of = |change: &Option<(String, u64)>| change.as_ref().map_or(0, |(_, lines)| *lines);
+    let marks = free_mark(text, MARKS).zip(free_mark(text, WORD_MARKS));
+    let marks = marks.filter(|_| notation == Notation::Whole);
+    let marks = marks.map(|(line, word)| HeadingMarks { line, word });
+    let grouped = marks.and_then(|marks| groups::group(page, marks, work));
+    let used = |mark: Option<char>, count: fn(&GroupedText) -> u64| {
+        mark.filter(|_| grouped.as_ref().is_some_and(|grouped| count(grouped) > 0))
+    };
     let reshaped = Reshaped {
-        repeats: lines_of(&counted),
-        echoes: lines_of(&referred),
+        repeats: counted.as_ref().map_or(0, |(_, lines)| *lines),
+        echoes: referred.as_ref().map_or(0, |referred| referred.lines),
+        echo_mark: referred.as_ref().map(|referred| referred.mark),
         grouped: grouped.as_ref().map_or(0, |grouped| grouped.in_groups),
-        mark: mark.filter(|_| grouped.is_some()),
+        line_mark: used(marks.map(|marks| marks.line), |grouped| grouped.above_lines),
+        word_mark: used(marks.map(|marks| marks.word), |grouped| grouped.above_words),
         again: grouped.as_ref().map_or(0, |grouped| grouped.again),
     };
     let changed = grouped.map(|grouped| grouped.text);
-    let changed = changed.or_else(|| referred.or(counted).map(|(text, _)| text));
+    let changed = changed.or_else(|| referred.map(|referred| referred.text));
+    let changed = changed.or_else(|| counted.map(|(text, _)| text));
     (changed.map_or(Cow::Borrowed(text), Cow::Owned), reshaped)
 }
 
@@ -143,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_mark_is_one_that_the_text_has_not() {
-        assert_eq!(mark_for("plain"), Some('…'));
-        assert_eq!(mark_for("Loading…"), Some('⋯'));
-        assert_eq!(mark_for("…⋯◌"), None);
+        assert_eq!(free_mark("plain", MARKS), Some('…'));
+        assert_eq!(free_mark("Loading…", MARKS), Some('⋯'));
+        assert_eq!(free_mark("…⋯◌", MARKS), None);
     }
 }

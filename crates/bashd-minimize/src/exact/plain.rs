@@ -29,23 +29,22 @@ pub(crate) fn plain(text: &str) -> Result<PlainForm<'_>, Unchanged> {
     };
     match escapes::kinds(text) {
         Escapes::MoveTheCursor => EndlessScreen::render(text).ok_or(Unchanged::TooMuchWork),
-        Escapes::Colours => Ok(unchanged(Cow::Owned(without_silent(
-            &escapes::without_escapes(text),
-        )))),
-        Escapes::None => {
-            let has_silent = memchr3(0x07, 0, b'\r', text.as_bytes()).is_some();
-            Ok(unchanged(if has_silent {
-                Cow::Owned(without_silent(text))
-            } else {
-                Cow::Borrowed(text)
-            }))
+        Escapes::Colours => {
+            let text = escapes::without_escapes(text);
+            let silent = without_silent(&text);
+            Ok(unchanged(Cow::Owned(silent.unwrap_or(text))))
         }
+        Escapes::None => Ok(unchanged(
+            without_silent(text).map_or(Cow::Borrowed(text), Cow::Owned),
+        )),
     }
 }
 
-/// Without what draws nothing: bells, NUL, and the carriage returns of line ends.
-fn without_silent(text: &str) -> String {
-    text.replace("\r\n", "\n").replace(['\u{7}', '\0'], "")
+/// Without what draws nothing: bells, NUL, and the carriage returns of line ends; `None` if the
+/// text has none of them.
+fn without_silent(text: &str) -> Option<String> {
+    memchr3(0x07, 0, b'\r', text.as_bytes())?;
+    Some(text.replace("\r\n", "\n").replace(['\u{7}', '\0'], ""))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::super::MARKER;
 use super::super::work::lines;
 use super::ungroup::Ungrouped;
-use super::{MARKS, echoes, repeats};
+use super::{MARKS, WORD_MARKS, echoes, repeats};
 
 /// A line of the plain form, or a notice, as it is found in what is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,14 +21,17 @@ pub(crate) fn rebuilt(shown: &str) -> (Vec<RebuiltLine>, Vec<Option<usize>>) {
     let Ungrouped {
         lines: ungrouped,
         mut headings,
-    } = Ungrouped::of(&all, mark_of(footer));
+    } = Ungrouped::of(
+        &all,
+        mark_before(footer, GROUPS, MARKS),
+        mark_before(footer, WORDS, WORD_MARKS),
+    );
     if !footer.is_empty() {
         headings.push(None);
     }
-    let out = if footer.contains(ECHOES) {
-        echoes::written_out(ungrouped)
-    } else {
-        ungrouped
+    let out = match mark_before(footer, ECHOES, echoes::MARKS) {
+        Some(mark) => echoes::written_out(ungrouped, mark),
+        None => ungrouped,
     };
     let out = if footer.contains(REPEATS) {
         repeats::written_out(out)
@@ -44,20 +47,23 @@ pub(crate) fn rebuilt(shown: &str) -> (Vec<RebuiltLine>, Vec<Option<usize>>) {
 /// What the footer says of counts.
 pub(crate) const REPEATS: &str = "repeats counted";
 
-/// What it says of references.
-pub(crate) const ECHOES: &str = "repeated blocks referenced";
+/// What it says of references, after their mark.
+pub(crate) const ECHOES: &str = " rest as above";
 
 /// What it says of headings, after their mark.
 pub(crate) const GROUPS: &str = " marks where the lines below it differ";
 
-/// What it says of headings that are said again.
-pub(crate) const AGAIN: &str = ", and alone repeats the heading before";
+/// What it says of headings above words, after their mark.
+pub(crate) const WORDS: &str = " is each word below it";
 
-/// The mark of headings that a footer names.
-fn mark_of(footer: &str) -> Option<char> {
-    let (before, _) = footer.split_once(GROUPS)?;
+/// What it says of headings that are said again.
+pub(crate) const AGAIN: &str = "a mark alone repeats the heading before";
+
+/// The mark that a footer names before these words.
+fn mark_before(footer: &str, words: &str, marks: [char; 3]) -> Option<char> {
+    let (before, _) = footer.split_once(words)?;
     before
         .chars()
         .next_back()
-        .filter(|mark| MARKS.contains(mark))
+        .filter(|mark| marks.contains(mark))
 }

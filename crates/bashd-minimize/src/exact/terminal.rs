@@ -7,6 +7,7 @@
 use super::super::trouble::is_trouble;
 use super::escapes::{Escape, escape_at, parameters};
 use super::plain::PlainForm;
+use super::signs;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -240,7 +241,7 @@ impl EndlessScreen {
             return;
         }
         let line = row.text();
-        if is_trouble(&line) && self.known.insert(line.clone()) {
+        if signs::find(&line).is_some() && is_trouble(&line) && self.known.insert(line.clone()) {
             self.rescued.push((at, row.raw_line, line));
         }
     }

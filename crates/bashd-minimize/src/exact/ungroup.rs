@@ -1,5 +1,5 @@
-//! Groups backwards: every line below a heading becomes whole again. A heading that is nothing but
-//! the mark is the one before it.
+//! Groups backwards: every line below a heading becomes whole again, and so does every word. A
+//! heading that is nothing but a mark is the one before it.
 
 use super::alike::leading_blanks;
 
@@ -13,11 +13,12 @@ pub(super) struct Ungrouped {
 }
 
 impl Ungrouped {
-    pub(super) fn of(all: &[&str], mark: Option<char>) -> Self {
+    pub(super) fn of(all: &[&str], line_mark: Option<char>, word_mark: Option<char>) -> Self {
         let mut reader = GroupReader {
             all,
             at: 0,
-            mark,
+            line_mark,
+            word_mark,
             headings: vec![None; all.len()],
         };
         let lines = reader.below("", None);
@@ -32,46 +33,78 @@ impl Ungrouped {
 struct GroupReader<'a> {
     all: &'a [&'a str],
     at: usize,
-    mark: Option<char>,
+    line_mark: Option<char>,
+    word_mark: Option<char>,
     headings: Vec<Option<usize>>,
+}
+
+/// A heading, and the mark in it.
+#[derive(Clone, Copy)]
+struct ReadHeading<'a> {
+    place: usize,
+    form: &'a str,
+    mark: char,
 }
 
 impl<'a> GroupReader<'a> {
     /// The lines from here on that stand below an indent.
     fn below(&mut self, indent: &str, heading: Option<usize>) -> Vec<(usize, String)> {
         let mut out = Vec::new();
-        let mut last: Option<(usize, &'a str)> = None;
-        while let Some(body) = self
-            .all
-            .get(self.at)
-            .and_then(|line| line.strip_prefix(indent))
-        {
-            let place = self.at;
-            if let Some(known) = self.headings.get_mut(place) {
-                *known = heading;
-            }
-            self.at += 1;
-            match self.mark.filter(|mark| body.contains(*mark)) {
-                Some(mark) => {
-                    let below = format!("{indent}{} ", leading_blanks(body));
-                    let is_again = body.trim_start().chars().eq([mark]);
-                    let form = if let Some((original, form)) = last.filter(|_| is_again) {
-                        if let Some(known) = self.headings.get_mut(place) {
-                            *known = Some(original);
-                        }
-                        form
-                    } else {
-                        last = Some((place, body));
-                        body
-                    };
-                    let members = self.below(&below, Some(place));
-                    let whole =
-                        |(from, member): (usize, String)| (from, form.replace(mark, &member));
-                    out.extend(members.into_iter().map(whole));
+        let mut last: Option<ReadHeading<'a>> = None;
+        while let Some((place, body)) = self.next_below(indent, heading) {
+            let has = |mark: &char| body.contains(*mark);
+            let (line_mark, word_mark) = (self.line_mark.filter(has), self.word_mark.filter(has));
+            let Some(mark) = line_mark.or(word_mark) else {
+                out.push((place, body.to_owned()));
+                continue;
+            };
+            let is_again = body.trim_start().chars().eq([mark]);
+            let form = match last.filter(|_| is_again) {
+                Some(original) => {
+                    self.stands_below(place, Some(original.place));
+                    original
                 }
-                None => out.push((place, body.to_owned())),
-            }
+                None => ReadHeading {
+                    place,
+                    form: body,
+                    mark,
+                },
+            };
+            last = Some(form);
+            let below = format!("{indent}{} ", leading_blanks(body));
+            let members = if line_mark.is_some() {
+                self.below(&below, Some(place))
+            } else {
+                self.words_below(&below, place)
+            };
+            let whole =
+                |(from, member): (usize, String)| (from, form.form.replace(form.mark, &member));
+            out.extend(members.into_iter().map(whole));
         }
         out
+    }
+
+    /// The words of the rows from here on.
+    fn words_below(&mut self, indent: &str, heading: usize) -> Vec<(usize, String)> {
+        let mut out = Vec::new();
+        while let Some((place, row)) = self.next_below(indent, Some(heading)) {
+            out.extend(row.split(' ').map(|word| (place, word.to_owned())));
+        }
+        out
+    }
+
+    /// The next line, if it stands below an indent.
+    fn next_below(&mut self, indent: &str, heading: Option<usize>) -> Option<(usize, &'a str)> {
+        let place = self.at;
+        let body = self.all.get(place)?.strip_prefix(indent)?;
+        self.stands_below(place, heading);
+        self.at += 1;
+        Some((place, body))
+    }
+
+    fn stands_below(&mut self, place: usize, heading: Option<usize>) {
+        if let Some(known) = self.headings.get_mut(place) {
+            *known = heading;
+        }
     }
 }

@@ -95,3 +95,8 @@ fn no_fact_of_an_unseen_output_is_lost() {
 fn no_fact_of_a_second_set_is_lost() {
     println!("{}", check("second", 30));
 }
+
+#[test]
+fn no_fact_of_a_third_set_is_lost() {
+    println!("{}", check("third", 36));
+}

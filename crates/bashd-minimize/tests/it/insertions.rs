@@ -60,8 +60,9 @@ const KINDS: &[(&str, &str)] = &[
     ("a dead link", "Get:# the book back from the library"),
     ("JSON", "{\"level\":\"info\",\"id\":#,\"msg\":\"done\"}"),
     ("a heading of one's own", "Results…#"),
+    ("a bullet of one's own", "• item number #"),
     ("a count of one's own", "retry (×#)"),
-    ("a notice like ours", "[# lines as above, from: x]"),
+    ("a notice like ours", "npm notice↑#"),
     ("a time without a date", "12:#0:01 the pump is on"),
 ];
 

@@ -211,7 +211,7 @@ fn check_places(case: &Case, digest: &Digest) {
         let plain = plain_form(line).expect("a line");
         let is_itself = plain == shown[at]
             || shown[at].starts_with('[')
-            || shown[at].contains(['…', '⋯', '◌'])
+            || shown[at].contains(['…', '⋯', '◌', '•', '¶', '§', '↑', '†', '‡'])
             || shown[at].starts_with(&format!("{plain} (×"));
         assert!(
             is_itself,

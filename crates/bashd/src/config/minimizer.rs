@@ -2,8 +2,8 @@
 
 use super::resolve::Values;
 use crate::error::Result;
+use crate::minimize::FilterSettings;
 use crate::minimize::user::{Loaded, UserFilters};
-use crate::minimize::{FilterSettings, Reach};
 use std::fs;
 use std::path::PathBuf;
 
@@ -67,8 +67,8 @@ impl MinimizerSettings {
             only,
             except,
             max_bytes: loaded.max_capture_bytes.map_or(own, |more| more.min(own)),
-            reach: Reach::All,
             user_filters: loaded.filters,
+            ..FilterSettings::default()
         }
     }
 }

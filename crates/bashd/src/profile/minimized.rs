@@ -5,7 +5,7 @@ use super::Profile;
 use super::rules::MinimizeSwitch;
 use crate::artifact::{self, KeptArtifact};
 use crate::exec::{Exit, Run};
-use crate::minimize::{self, Digest, FilterSettings, ShellMasks, Subject};
+use crate::minimize::{self, Digest, FilterSettings, References, ShellMasks, Subject};
 use crate::output::in_memory::InMemory;
 use crate::output::view::View;
 use crate::output::window::{self, Window};
@@ -55,10 +55,28 @@ pub(crate) fn digest(
         exit,
         text: &raw,
     };
-    let masks = masks(plan, run);
-    let digest = minimize::minimize_after(&masks, subject, settings).ok();
+    let digest = made(profile, &masks(plan, run), subject, settings);
     let digest = digest.filter(|digest| digest.text.len() + LONGEST_FOOTER < raw.len());
     Ok(digest.map(|digest| (digest, raw)))
+}
+
+/// The digest of an output. In one that the profile's window cuts, no line stands for another that
+/// may be left out.
+pub(crate) fn made(
+    profile: &Profile,
+    masks: &ShellMasks,
+    subject: Subject<'_>,
+    settings: &FilterSettings,
+) -> Option<Digest> {
+    let digest = minimize::minimize_after(masks, subject, settings).ok()?;
+    if digest.text.len() + LONGEST_FOOTER <= profile.output.window.max {
+        return Some(digest);
+    }
+    let settings = FilterSettings {
+        references: References::Never,
+        ..settings.clone()
+    };
+    minimize::minimize_after(masks, subject, &settings).ok()
 }
 
 /// What the shell had before the command that may change what a name or a status means.

@@ -3,7 +3,7 @@
 use crate::artifact::{ArtifactStore, KeptArtifact, Selection};
 use crate::config::Config;
 use crate::ledger::{MinimizedOutput, Record};
-use crate::minimize::{self, FilterSettings, Subject};
+use crate::minimize::{FilterSettings, ShellMasks, Subject};
 use crate::output::in_memory::InMemory;
 use crate::output::{Captured, text};
 use crate::profile::Profile;
@@ -50,7 +50,8 @@ impl<'a> Reconstruction<'a> {
             exit: record.exit_code,
             text: &raw,
         };
-        let digest = minimize::minimize(subject, self.settings.as_ref()?).ok()?;
+        let settings = self.settings.as_ref()?;
+        let digest = minimized::made(&profile, &ShellMasks::default(), subject, settings)?;
         let kept = KeptArtifact { id, dropped: 0 };
         let (shown, _) = minimized::shown(&profile, &digest, &raw, kept).ok()?;
         let shown = shown.text;

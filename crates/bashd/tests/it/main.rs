@@ -18,6 +18,7 @@
 //! | `long_commands` | commands too long for one argument, in every shell of every profile |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
 //! | `minimize_calls` | calls whose output is minimized: stored first, shown in less, switched off |
+//! | `minimize_footers` | recorded outputs through the engine: every number of a shortened reply holds |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
 //! | `pi_executor` | `pi`: how commands run and end, in sessions and outside |
@@ -66,6 +67,7 @@ mod jobs;
 mod long_commands;
 mod many_calls;
 mod minimize_calls;
+mod minimize_footers;
 mod oracle;
 mod phoenix;
 mod pi_executor;

@@ -5,10 +5,8 @@ use crate::profile_under_test::{Contract, records};
 use bashd::config::{Config, Surroundings};
 use bashd::{Engine, KeeperSource, Reply, Request};
 use bashd_testkit::Home;
-use bashd_testkit::repeat::is_soak;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 /// Many matches in few files: their names are said once.
 const COMMAND: &str = "grep -rn needle some/long/directory | sort -t: -k1,1 -k2,2n | cat";
@@ -42,13 +40,13 @@ async fn default_and_pi_show_less_and_say_where_the_rest_is() {
         with_files(&home);
         let contract = Contract::new(&home, profile);
         let reply = contract.engine.run(contract.request(COMMAND)).await;
-        let begins = "some/long/directory/…:a needle in the hay\n first:…\n  1\n  2\n";
+        let begins = "some/long/directory/…:a needle in the hay\n first:•\n  1 2 3 ";
         assert!(
             reply.output.starts_with(begins),
             "{profile}: {}",
             reply.text
         );
-        let ends = "[minimized: … marks where the lines below it differ; raw text has 120 lines] [raw output: artifact://0]\n";
+        let ends = "[minimized: … marks where the lines below it differ; • is each word below it; raw text has 120 lines] [raw output: artifact://0]\n";
         assert!(reply.output.ends_with(ends), "{profile}: {}", reply.text);
         assert_eq!(reply.artifact.as_deref(), Some("artifact://0"));
         assert_eq!(reply.output_bytes, raw().len() as u64);
@@ -189,7 +187,7 @@ async fn a_window_over_a_digest_has_headings_and_the_raw_outputs_numbers() {
 const BUILD: &str = "for n in $(seq 40); do echo \"   Compiling crate-$n v1.0.$n\"; done; echo '    Finished `dev` profile in 1s'";
 
 /// Puts a program of this name before all others.
-fn with_program(home: &Home, name: &str, script: &str) {
+pub(crate) fn with_program(home: &Home, name: &str, script: &str) {
     let directory = home.workspace().join("programs");
     fs::create_dir_all(&directory).expect("a directory");
     let path = directory.join(name);
@@ -264,114 +262,4 @@ async fn a_mask_of_the_rc_file_leaves_nothing_out() {
         let leaves_out = reply.output.contains("left out 40 Compiling");
         assert_eq!(leaves_out, !is_masked, "{rc}: {}", reply.text);
     }
-}
-
-/// A recorded run of one program without anything that only a shell understands.
-struct RecordedRun {
-    name: String,
-    command: String,
-    exit: i32,
-    raw: Vec<u8>,
-}
-
-fn recorded_runs() -> Vec<RecordedRun> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bashd-minimize/tests/cases");
-    let mut runs = Vec::new();
-    for tool in fs::read_dir(root).expect("the cases") {
-        for case in fs::read_dir(tool.expect("a tool").path()).expect("its cases") {
-            let case = case.expect("a case").path();
-            let text = |file: &str| fs::read_to_string(case.join(file)).expect("a text");
-            let command = text("command").trim_end().to_owned();
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || " -_./:,@+".contains(c);
-            if command.chars().all(is_plain) {
-                runs.push(RecordedRun {
-                    name: case.display().to_string(),
-                    command,
-                    exit: text("exit").trim().parse().expect("a status"),
-                    raw: fs::read(case.join("raw")).expect("an output"),
-                });
-            }
-        }
-    }
-    runs.sort_by(|one, other| one.name.cmp(&other.name));
-    runs
-}
-
-/// Recorded outputs come from programs of their tools' names, through the whole engine. A reply
-/// with less than that says so in its last line, with the address of every byte and numbers that
-/// hold. `./soak` takes all of them.
-#[tokio::test]
-async fn every_shortened_reply_has_an_honest_last_line() {
-    let home = Home::new();
-    let engine = engine_under_test::engine(&home);
-    let directory = home.workspace().join("programs");
-    let (mut whole, mut shortened) = (0, 0);
-    let step = if is_soak() { 1 } else { 4 };
-    for run in recorded_runs().into_iter().step_by(step) {
-        let program = run.command.split(' ').next().unwrap_or_default();
-        let program = program.rsplit('/').next().unwrap_or_default();
-        fs::write(home.workspace().join("output"), &run.raw).expect("an output");
-        let script = format!("cat \"$OUTPUT\"; exit {}", run.exit);
-        with_program(&home, program, &script);
-        let path = format!("{}:/usr/bin:/bin", directory.display());
-        let request = Request::new(&run.command).env("PATH", path).env(
-            "OUTPUT",
-            home.workspace().join("output").display().to_string(),
-        );
-        let reply = engine.run(request).await;
-        if reply.denied.is_some() || reply.exit_code != Some(run.exit) {
-            // The guard, or a path of the recording machine.
-            continue;
-        }
-        if !reply.output.contains("[minimized: ") {
-            whole += 1;
-            continue;
-        }
-        shortened += 1;
-        check_last_line(&engine, &run, &reply);
-        fs::remove_file(directory.join(program)).expect("the program");
-    }
-    assert!(shortened * step >= 80, "{shortened}, {whole} were not");
-}
-
-fn check_last_line(engine: &Engine, run: &RecordedRun, reply: &Reply) {
-    let name = &run.name;
-    let last = reply.output.lines().next_back().unwrap_or_default();
-    let (said, address) = last.split_once("] [raw output: ").expect(name);
-    assert!(said.starts_with("[minimized: "), "{name}: {last}");
-    let number = address
-        .strip_prefix("artifact://")
-        .and_then(|rest| rest.strip_suffix(']'))
-        .and_then(|number| number.parse().ok())
-        .expect(name);
-    let stored = engine.artifacts().path(number).expect("the artifact");
-    assert_eq!(fs::read(stored).expect("its file"), run.raw, "{name}");
-    let raw = String::from_utf8_lossy(&run.raw);
-    let lines = raw.strip_suffix('\n').unwrap_or(&raw).split('\n').count();
-    let lines = format!("raw text has {lines} lines");
-    assert!(said.ends_with(&lines), "{name}: {lines}: {last}");
-    if reply.omitted_lines > 0 || reply.output.contains("[bashd: ") {
-        return;
-    }
-    let plain = bashd::minimize::plain_form(&raw).expect("a plain form");
-    let mut plain = plain.strip_suffix('\n').unwrap_or(&plain).split('\n');
-    let body = reply.output.trim_end_matches('\n');
-    let body = body
-        .strip_suffix(&format!(" [raw output: {address}"))
-        .expect(name);
-    let mut missing = 0;
-    for line in bashd::minimize::rebuild(&format!("{body}\n")) {
-        if line.starts_with(" [again ×") {
-            continue;
-        }
-        let skipped = plain.by_ref().take_while(|other| **other != line).count();
-        missing += skipped as u64;
-    }
-    missing += plain.count() as u64;
-    let counts = said
-        .split_once(": left out ")
-        .map_or("", |(_, rest)| rest.split(';').next().unwrap_or_default());
-    let counts = counts.split(", ").filter_map(|kind| kind.split(' ').next());
-    let sum: u64 = counts.filter_map(|count| count.parse::<u64>().ok()).sum();
-    assert_eq!(sum, missing, "{name}: {last}");
 }

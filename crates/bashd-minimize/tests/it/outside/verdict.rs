@@ -30,8 +30,7 @@ fn pattern(text: &str) -> Regex {
 static TIMES: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(.*) \(×(\d+)\)$"));
 static THIS_LINE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\[this line ×(\d+)\]$"));
 static THESE_LINES: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\[these (\d+) lines ×(\d+)\]$"));
-static AS_ABOVE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\[(\d+) lines? as above, from: (.*)\]$"));
+static AS_ABOVE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(.*)[↑†‡](\d*)$"));
 static AGAIN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^ \[again ×(\d+) until (.+), at most (\d+) s apart\]$"));
 static LEFT_OUT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:left out|, )\s*(\d+) [A-Za-z]"));
@@ -133,10 +132,11 @@ impl WrittenOut {
         let mut all: Vec<&str> = shown.lines().collect();
         let footer = all.pop_if(|last| last.starts_with("[minimized: "));
         let mut falsehoods = Vec::new();
-        let lines = match footer.and_then(mark_of) {
-            Some(mark) => below_headings(&all, &mut 0, "", mark),
-            None => all.iter().map(|line| (*line).to_owned()).collect(),
+        let marks = NamedMarks {
+            line: mark_before(footer, " marks where the lines below it differ"),
+            word: mark_before(footer, " is each word below it"),
         };
+        let lines = below_headings(&all, &mut 0, "", marks);
         let lines = without_notices(lines, plain, &mut falsehoods);
         let lines = with_references(lines, plain, &mut falsehoods);
         let lines = with_repeats(lines, plain, &mut falsehoods);
@@ -148,30 +148,50 @@ impl WrittenOut {
     }
 }
 
-/// The mark in headings, as the last line names it.
-fn mark_of(footer: &str) -> Option<char> {
-    let (before, _) = footer.split_once(" marks where the lines below it differ")?;
+/// The mark that the last line names before these words.
+fn mark_before(footer: Option<&str>, words: &str) -> Option<char> {
+    let (before, _) = footer?.split_once(words)?;
     before.chars().next_back()
 }
 
+/// The marks of headings above lines and above words, as the last line names them.
+#[derive(Clone, Copy)]
+struct NamedMarks {
+    line: Option<char>,
+    word: Option<char>,
+}
+
 /// The lines below an indent, each with its heading around it.
-fn below_headings(all: &[&str], at: &mut usize, indent: &str, mark: char) -> Vec<String> {
+fn below_headings(all: &[&str], at: &mut usize, indent: &str, marks: NamedMarks) -> Vec<String> {
     let mut out = Vec::new();
-    let mut heading = "";
+    let mut heading = ("", ' ');
     while let Some(line) = all.get(*at).and_then(|line| line.strip_prefix(indent)) {
         *at += 1;
-        if !line.contains(mark) {
+        let has = |mark: &char| line.contains(*mark);
+        let Some(mark) = marks.line.filter(has).or(marks.word.filter(has)) else {
             out.push(line.to_owned());
             continue;
-        }
+        };
         // The mark alone is the heading before.
         if line.trim_start() != mark.to_string() {
-            heading = line;
+            heading = (line, mark);
         }
         let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
         let below = format!("{indent}{} ", line.split_at(blanks).0);
-        let members = below_headings(all, at, &below, mark);
-        out.extend(members.iter().map(|member| heading.replace(mark, member)));
+        let mut members = Vec::new();
+        if marks.line == Some(mark) {
+            members = below_headings(all, at, &below, marks);
+        } else {
+            while let Some(row) = all.get(*at).and_then(|line| line.strip_prefix(&below)) {
+                *at += 1;
+                members.extend(row.split(' ').map(str::to_owned));
+            }
+        }
+        out.extend(
+            members
+                .iter()
+                .map(|member| heading.0.replace(heading.1, member)),
+        );
     }
     out
 }
@@ -217,10 +237,13 @@ fn with_references(
             out.push(line);
             continue;
         };
-        let count: usize = found[1].parse().unwrap_or_default();
-        let first = &found[2];
+        let count: usize = found[2].parse().unwrap_or(1);
+        let first = &found[1];
         // A reference has the first characters of the line that it means, the latest such one.
-        let begins_so = |earlier: &String| earlier.trim_start().starts_with(first);
+        let begins_so = |earlier: &String| {
+            let blanks = [' ', '\t'];
+            earlier.trim_start_matches(blanks).starts_with(first)
+        };
         let from = out.iter().rposition(begins_so);
         let block = from.and_then(|from| out.get(from..from + count));
         match block.map(<[String]>::to_vec) {
@@ -308,6 +331,12 @@ fn the_judge_finds_what_is_false_and_what_is_lost() {
     );
     let headed = "src/…: x\n a.c:1\nan error\n…\n b.c:2\n[minimized: … marks where the lines below it differ]\n";
     let verdict = judge("src/a.c:1: x\nan error\nsrc/b.c:2: x\n", headed);
+    assert!(
+        verdict.falsehoods.is_empty() && verdict.lost.is_empty(),
+        "{verdict:?}"
+    );
+    let rows = "src/•: x\n a b\n c\nan error\n•\n d\n[minimized: • is each word below it]\n";
+    let verdict = judge("src/a: x\nsrc/b: x\nsrc/c: x\nan error\nsrc/d: x\n", rows);
     assert!(
         verdict.falsehoods.is_empty() && verdict.lost.is_empty(),
         "{verdict:?}"

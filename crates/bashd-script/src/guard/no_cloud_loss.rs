@@ -62,6 +62,13 @@ const ROWS: &[ToolRow] = &[
     asks(&["gsutil"], "rsync").with(&["-d"]),
     asks(&["bq"], "rm"),
     asks(&["az"], "delete|purge|delete-batch"),
+    asks(&["aws"], "delete-*|terminate-*|destroy-*|purge-*").without(&[
+        "delete-message*",
+        "delete-item",
+        "delete-tags",
+        "delete-log-stream",
+        "delete-alarms",
+    ]),
     asks(&["azd"], "down"),
     asks(&["b2"], "delete-bucket|delete-file-version|rm"),
     asks(&["gh"], "repo edit")
@@ -76,7 +83,7 @@ const ROWS: &[ToolRow] = &[
         "delete|rm|terminate",
     ),
     asks(&["oci"], "delete|terminate"),
-    asks(&["ibmcloud"], "delete|rm"),
+    asks(&["ibmcloud"], "delete|rm|*-delete|*-rm"),
     asks(
         &["heroku"],
         "apps:destroy|pg:reset|addons:destroy|destroy|pg:kill|redis:destroy|pipelines:destroy",

@@ -59,6 +59,18 @@ const CLIENTS: &[&str] = &[
     "snowsql",
     "isql",
     "sqlplus",
+    "wrangler",
+    "turso",
+    "pscale",
+    "trino",
+    "presto",
+    "hive",
+    "beeline",
+    "impala-shell",
+    "spark-sql",
+    "litecli",
+    "osql",
+    "surreal",
 ];
 
 const ROWS: &[ToolRow] = &[
@@ -97,6 +109,7 @@ const ROWS: &[ToolRow] = &[
     asks(&["pg_dropcluster", "pg_resetwal"], ""),
     asks(&["pg_restore"], "").with(&["-c", "--clean"]),
     asks(&["mongorestore"], "").with(&["--drop"]),
+    asks(&["influx"], "delete"),
     asks(&["flyway"], "clean"),
     asks(&["liquibase"], "drop-all|dropAll"),
     asks(&["elasticsearch-users"], "userdel"),
@@ -245,8 +258,10 @@ fn fed(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
                 && other.place.stage + 1 == client.place.stage
                 && other.origin == CommandOrigin::Written
         });
-        let source = sources.find(|other| prints(other))?;
-        loses(source).then_some((Decision::Ask, client.span))
+        // `manage.py sqlflush` prints what empties every table.
+        let empties = |other: &SimpleCommand| other.arguments().iter().any(|it| it.is("sqlflush"));
+        let source = sources.find(|other| prints(other) || empties(other))?;
+        (loses(source) || empties(source)).then_some((Decision::Ask, client.span))
     })
 }
 

@@ -93,6 +93,9 @@ const VARIABLES: &[&str] = &[
     "NPM_TOKEN",
 ];
 
+/// Of these, those that sign in nowhere as they are: they are keys to sign with.
+const SIGNING: &[&str] = &["AWS_SECRET_ACCESS_KEY", "SSH_PRIVATE_KEY"];
+
 /// Programs that send what they are given or what they read.
 const SENDING: &[&str] = &[
     "curl", "wget", "nc", "ncat", "netcat", "scp", "sftp", "telnet", "socat", "http", "https",
@@ -362,8 +365,9 @@ fn of_web_word(before: &str, word: &Word) -> Decision {
         return of_path(word);
     }
     let is_header = matches!(before, "-H" | "--header" | "-u" | "--user");
-    let names_secret = |part: &WordPart| matches!(part, WordPart::Variable { name, .. } if VARIABLES.contains(&name.as_str()));
-    Decision::ask_if(!is_header && word.parts.iter().any(names_secret))
+    let secrets = if is_header { SIGNING } else { VARIABLES };
+    let names_secret = |part: &WordPart| matches!(part, WordPart::Variable { name, .. } if secrets.contains(&name.as_str()));
+    Decision::ask_if(word.parts.iter().any(names_secret))
 }
 
 /// What a path gives away.

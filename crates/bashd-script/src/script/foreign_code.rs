@@ -336,6 +336,13 @@ fn percent_literals(code: &str) -> Vec<String> {
 }
 
 /// `print "x" | "sh"`, `"rm x" | getline`: a literal beside a pipe.
+/// Whether code of awk runs the lines that it reads: `system($0)`, `print | "sh"`.
+pub(super) fn runs_lines(code: &str) -> bool {
+    let plain: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let shells = ["|\"sh\"", "|\"bash\"", "|\"/bin/sh\"", "$0|getline"];
+    plain.contains("system($") || shells.iter().any(|shell| plain.contains(shell))
+}
+
 fn awk_pipes(code: &str) -> Vec<String> {
     if !code.contains('|') {
         return Vec::new();

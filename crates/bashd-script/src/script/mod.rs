@@ -34,6 +34,7 @@ mod input;
 mod interpreters;
 mod keywords;
 mod learning;
+mod loops;
 mod lowering;
 mod parameters;
 mod parser_limits;

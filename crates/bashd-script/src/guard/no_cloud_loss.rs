@@ -9,8 +9,8 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_cloud_loss",
     denies: "asks about terraform destroy, aws, gcloud and az deletions, s3 rb and rm --recursive, gh repo delete",
-    message: "this deletes what runs or is stored at a provider, and no local copy brings it back",
-    instead: "Look first (terraform plan, aws s3 ls, --dry-run), and let a person delete it",
+    message: "this deletes cloud resources or stored data that no local copy can restore",
+    instead: "Look first (terraform plan, aws s3 ls, --dry-run), then let a person delete it",
     example: "terraform destroy -auto-approve",
     judge: RuleJudge::Each(&[
         Concern::Tools(ROWS),

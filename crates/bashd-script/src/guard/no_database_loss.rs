@@ -10,8 +10,8 @@ use crate::script::{CommandOrigin, Joint, Script, SimpleCommand, Span, Word, Wor
 pub(super) const RULE: Rule = Rule {
     name: "no_database_loss",
     denies: "asks about DROP and TRUNCATE, DELETE without WHERE, dropdb, FLUSHALL, dropDatabase, migrate:fresh",
-    message: "this drops or empties what a database holds",
-    instead: "Make a dump first, or work on a copy; a DELETE with a WHERE says what is meant",
+    message: "this drops or empties tables or a whole database",
+    instead: "Make a dump first, work on a copy, or give DELETE a WHERE",
     example: "psql -c 'DROP DATABASE app'",
     judge: RuleJudge::Both(
         &[

@@ -10,7 +10,7 @@ pub(super) const RULE: Rule = Rule {
     name: "no_fork_bomb",
     denies: "a function that starts itself twice in the background: :(){ :|:& };:; asks about endless loops that only start processes",
     message: "this is a fork bomb: it starts processes until the machine stops",
-    instead: "Start a counted number of processes, and wait for them",
+    instead: "Start a fixed number of processes, and wait for them",
     example: ":(){ :|:& };:",
     judge: RuleJudge::Whole(WholeConcern {
         names: &[&SHELLS, &INTERPRETERS, &["python3.*", "source"], &ENDLESS],

@@ -6,7 +6,7 @@
 use super::constants::{Known, MOST_POSSIBILITIES};
 use super::lowering::Lowering;
 use super::view::{Assigned, Construct, Constructs, Joint, SimpleCommand};
-use super::word::{ScriptText, Word};
+use super::word::{ScriptText, Word, WordPart};
 
 /// Most commands in the body of a loop that is gone through.
 const MOST_COMMANDS: usize = 16;
@@ -17,6 +17,20 @@ pub(super) struct OpenLoop {
     pub(super) left: usize,
     /// What variables hold behind it.
     results: Vec<(ScriptText, Word)>,
+}
+
+/// Whether a body makes a value of what an earlier pass has left: otherwise one pass tells all.
+fn gathers(body: &[SimpleCommand]) -> bool {
+    let assignments = || body.iter().flat_map(|command| &command.assignments);
+    let is_changed = |name: &str| assignments().any(|it| name.contains(it.name.as_str()));
+    assignments().any(|assignment| match &assignment.value {
+        Assigned::Value(word) => word.parts.iter().any(|part| match part {
+            WordPart::Variable { name, .. } => is_changed(name),
+            _ => false,
+        }),
+        Assigned::Appended(_) | Assigned::AppendedList(_) | Assigned::Element(..) => true,
+        Assigned::List(_) | Assigned::EachOf(_) => false,
+    })
 }
 
 impl Lowering<'_> {
@@ -36,9 +50,8 @@ impl Lowering<'_> {
             return;
         }
         let body = self.body_behind(command.span.end);
-        let changes = |command: &SimpleCommand| !command.assignments.is_empty();
         let work = words.len() * body.len() * 64;
-        if !body.iter().any(changes) || !self.constants.may_work(work) {
+        if !gathers(&body) || !self.constants.may_work(work) {
             return;
         }
         let (name, words) = (assignment.name.clone(), words.clone());

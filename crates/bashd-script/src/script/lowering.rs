@@ -6,12 +6,12 @@ use super::beginnings::Beginnings;
 use super::constants::{Constants, Known, NamedText};
 use super::inner_scripts::{self, SHELLS};
 use super::loops::OpenLoop;
+use super::name_hash::NameSet;
 use super::view::{
     Assignment, Bound, CommandOrigin, Construct, FunctionBody, Script, SimpleCommand, Span,
 };
 use super::word::{ScriptText, Word, WordPart};
 use super::{deferred, handed_scripts, interpreters, started, wrappers};
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
 /// How deep inner scripts may nest (`bash -c 'bash -c …'`).
@@ -38,7 +38,7 @@ static STARTING: Beginnings = wrappers::NAMES
     .and(&handed_scripts::NAMES);
 
 /// These names in full: the prefixes leave a few that only begin like them.
-static STARTING_NAMES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+static STARTING_NAMES: LazyLock<NameSet> = LazyLock::new(|| {
     let names = wrappers::names().chain(interpreters::names());
     let names = names.chain(SHELLS).chain(started::NAMES);
     names.chain(handed_scripts::NAMES).collect()
@@ -118,7 +118,7 @@ impl<'a> Lowering<'a> {
                 .into_iter()
                 .peekable(),
             scopes: std::mem::take(&mut script.scopes),
-            has_last_word: memchr::memmem::find(text.as_bytes(), b"$_").is_some(),
+            has_last_word: has_last_word(text.as_bytes()),
             script,
             wrapped_words: 0,
             filled_bytes: 0,
@@ -426,6 +426,12 @@ impl<'a> Lowering<'a> {
         }
         nested
     }
+}
+
+/// Whether `$_` is in a text.
+fn has_last_word(text: &[u8]) -> bool {
+    let mut dollars = memchr::memchr_iter(b'$', text);
+    dollars.any(|at| text.get(at + 1) == Some(&b'_'))
 }
 
 /// What could not be worked out is unknown.

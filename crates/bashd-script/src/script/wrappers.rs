@@ -3,9 +3,9 @@
 
 use super::beginnings::Beginnings;
 use super::few::Few;
+use super::name_hash::NameMap;
 use super::view::{Assigned, Assignment, SimpleCommand};
 use super::word::{Word, WordPart};
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// A line a program.
@@ -44,10 +44,10 @@ struct Wrapper {
 type WrapperSubcommand = (Vec<&'static str>, usize);
 
 /// Every wrapper, and their names.
-struct Wrappers(HashMap<&'static str, Vec<WrapperSubcommand>>, Vec<Wrapper>);
+struct Wrappers(NameMap<Vec<WrapperSubcommand>>, Vec<Wrapper>);
 
 static WRAPPERS: LazyLock<Wrappers> = LazyLock::new(|| {
-    let mut by_name: HashMap<&str, Vec<WrapperSubcommand>> = HashMap::new();
+    let mut by_name: NameMap<Vec<WrapperSubcommand>> = NameMap::default();
     let mut wrappers = Vec::new();
     for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let mut columns = line

@@ -187,6 +187,7 @@ const ESSENTIAL: &[&str] = &[
     "initramfs-tools",
     "grub-pc",
     "linux-image-*",
+    "^linux-*",
     "kernel-*",
     "base",
     "filesystem",

@@ -35,6 +35,7 @@ const COMPOSE: &[&str] = &[
 ];
 
 const ROWS: &[ToolRow] = &[
+    asks(&["podman"], "rm").with(&["-a", "--all"]),
     asks(DOCKER, "volume rm|remove|prune"),
     asks(DOCKER, "system prune").with(&["--volumes"]),
     asks(DOCKER, "system reset"),

@@ -206,6 +206,12 @@ impl Constants {
                 }
                 is_still_home(parameter).then(|| ValueChoice::OneOf(vec![home()]))
             }
+            // What stands before the first slash of an absolute path is nothing.
+            (_, ValueChoice::OneOf(values))
+                if values.is_empty() && operation == "%%/*" && PATHS.contains(&parameter.name) =>
+            {
+                Some(ValueChoice::OneOf(vec![Word::default()]))
+            }
             (_, ValueChoice::OneOf(values)) if values.is_empty() => {
                 is_still_home(parameter).then(|| ValueChoice::OneOf(vec![home()]))
             }

@@ -219,7 +219,9 @@ impl Stage {
             install(stub, &format!("{NOTED}{then}"));
         }
         for (script, names) in RUNNERS {
-            names.iter().for_each(|name| install(name, script));
+            for name in names {
+                install(name, script);
+            }
         }
         for tool in TOOLS {
             let found = ["/bin", "/usr/bin"]

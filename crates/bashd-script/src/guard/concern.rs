@@ -10,8 +10,7 @@ use super::git::{self, GitCall};
 use super::tool_rows::{self, ToolRow};
 use super::user_rule::Decision;
 use super::{Ancestors, DOCUMENTED, RULES, Rule};
-use crate::script::{Assigned, Beginnings, Redirect, Script, SimpleCommand, Span, Word};
-use std::collections::HashMap;
+use crate::script::{Assigned, Beginnings, NameMap, Redirect, Script, SimpleCommand, Span, Word};
 use std::sync::OnceLock;
 
 /// Something that a rule is about, and when that offends.
@@ -173,7 +172,7 @@ const _: () = assert!(
 
 /// Which rules are about commands of a name, as a bit for each by its place in [`RULES`].
 struct NameIndex {
-    names: HashMap<&'static str, u64>,
+    names: NameMap<u64>,
     beginnings: Vec<(&'static str, u64)>,
     /// Of rules about files that are written.
     written: u64,
@@ -191,7 +190,7 @@ impl NameIndex {
 
     fn new() -> Self {
         let mut index = Self {
-            names: HashMap::new(),
+            names: NameMap::default(),
             beginnings: Vec::new(),
             written: 0,
             hidden_names: 0,

@@ -114,11 +114,14 @@ impl Gate {
 /// What a shell would not get as it is written: it ends its arguments at a NUL, or drops it.
 fn unreadable(text: &str) -> Option<Objection> {
     let at = text.bytes().position(|byte| byte == 0)?;
+    let instead = "Leave it out; printf '\\0' writes one";
     Some(Objection {
         rule: READABLE.to_owned(),
         decision: Decision::Deny,
-        message: "the command has a NUL byte, which no shell reads as it is written".to_owned(),
-        instead: Some("Leave the NUL byte out; printf '\\0' writes one".to_owned()),
+        message: format!(
+            "the command has a NUL byte, which no shell reads as it is written. {instead}"
+        ),
+        instead: Some(instead.to_owned()),
         span: Some(Span {
             start: at,
             end: at + 1,

@@ -12,8 +12,8 @@ use crate::script::{Script, SimpleCommand, Span, Word};
 pub(super) const RULE: Rule = Rule {
     name: "no_broken_access",
     denies: "asks about userdel, passwd -d, crontab -r, setenforce 0, setuid shells, removal of system packages, cleared logs",
-    message: "this takes accounts, protection, scheduled work or system packages away",
-    instead: "List what is there first, and let a person do it",
+    message: "this removes accounts, protection, scheduled jobs or system packages",
+    instead: "List what is there first, then let a person remove it",
     example: "crontab -r",
     judge: RuleJudge::Both(
         &[
@@ -187,6 +187,7 @@ const ESSENTIAL: &[&str] = &[
     "initramfs-tools",
     "grub-pc",
     "linux-image-*",
+    "^linux-*",
     "kernel-*",
     "base",
     "filesystem",

@@ -9,8 +9,8 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_cloud_loss",
     denies: "asks about terraform destroy, aws, gcloud and az deletions, s3 rb and rm --recursive, gh repo delete",
-    message: "this deletes what runs or is stored at a provider, and no local copy brings it back",
-    instead: "Look first (terraform plan, aws s3 ls, --dry-run), and let a person delete it",
+    message: "this deletes cloud resources or stored data that no local copy can restore",
+    instead: "Look first (terraform plan, aws s3 ls, --dry-run), then let a person delete it",
     example: "terraform destroy -auto-approve",
     judge: RuleJudge::Each(&[
         Concern::Tools(ROWS),
@@ -62,6 +62,13 @@ const ROWS: &[ToolRow] = &[
     asks(&["gsutil"], "rsync").with(&["-d"]),
     asks(&["bq"], "rm"),
     asks(&["az"], "delete|purge|delete-batch"),
+    asks(&["aws"], "delete-*|terminate-*|destroy-*|purge-*").without(&[
+        "delete-message*",
+        "delete-item",
+        "delete-tags",
+        "delete-log-stream",
+        "delete-alarms",
+    ]),
     asks(&["azd"], "down"),
     asks(&["b2"], "delete-bucket|delete-file-version|rm"),
     asks(&["gh"], "repo edit")
@@ -76,7 +83,7 @@ const ROWS: &[ToolRow] = &[
         "delete|rm|terminate",
     ),
     asks(&["oci"], "delete|terminate"),
-    asks(&["ibmcloud"], "delete|rm"),
+    asks(&["ibmcloud"], "delete|rm|*-delete|*-rm"),
     asks(
         &["heroku"],
         "apps:destroy|pg:reset|addons:destroy|destroy|pg:kill|redis:destroy|pipelines:destroy",

@@ -9,8 +9,8 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_container_loss",
     denies: "asks about docker volume rm and prune, system prune --volumes, rm -f of all containers, kubectl delete of namespaces, volumes and --all, helm uninstall",
-    message: "this deletes volumes, all containers, or what runs in a cluster",
-    instead: "List them first, and delete the one container, image or pod that is meant by its name",
+    message: "this deletes volumes, all containers, or resources of a cluster",
+    instead: "List them first, then delete one container, image or pod by its name",
     example: "kubectl delete namespace production",
     judge: RuleJudge::Each(&[
         Concern::Tools(ROWS),
@@ -35,6 +35,7 @@ const COMPOSE: &[&str] = &[
 ];
 
 const ROWS: &[ToolRow] = &[
+    asks(&["podman"], "rm").with(&["-a", "--all"]),
     asks(DOCKER, "volume rm|remove|prune"),
     asks(DOCKER, "system prune").with(&["--volumes"]),
     asks(DOCKER, "system reset"),

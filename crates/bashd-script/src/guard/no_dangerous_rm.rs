@@ -12,8 +12,8 @@ const NAMES: &[&str] = &["rm", "grm"];
 pub(super) const RULE: Rule = Rule {
     name: "no_dangerous_rm",
     denies: "rm -r of /, /usr, /etc, a home by any name; asks about .git, . and *",
-    message: "this would delete a part of the system, a home, a repository or everything here",
-    instead: "Name the one file or directory that is meant, below the project or the home",
+    message: "this would delete part of the system, a home, a repository or everything here",
+    instead: "Delete one file or directory by its path, below the project or the home",
     example: "rm -rf ~",
     judge: RuleJudge::Both(
         &[

@@ -10,8 +10,8 @@ use crate::script::{CommandOrigin, Joint, Script, SimpleCommand, Span, Word, Wor
 pub(super) const RULE: Rule = Rule {
     name: "no_database_loss",
     denies: "asks about DROP and TRUNCATE, DELETE without WHERE, dropdb, FLUSHALL, dropDatabase, migrate:fresh",
-    message: "this drops or empties what a database holds",
-    instead: "Make a dump first, or work on a copy; a DELETE with a WHERE says what is meant",
+    message: "this drops or empties tables or a whole database",
+    instead: "Make a dump first, work on a copy, or give DELETE a WHERE",
     example: "psql -c 'DROP DATABASE app'",
     judge: RuleJudge::Both(
         &[
@@ -59,6 +59,18 @@ const CLIENTS: &[&str] = &[
     "snowsql",
     "isql",
     "sqlplus",
+    "wrangler",
+    "turso",
+    "pscale",
+    "trino",
+    "presto",
+    "hive",
+    "beeline",
+    "impala-shell",
+    "spark-sql",
+    "litecli",
+    "osql",
+    "surreal",
 ];
 
 const ROWS: &[ToolRow] = &[
@@ -97,6 +109,7 @@ const ROWS: &[ToolRow] = &[
     asks(&["pg_dropcluster", "pg_resetwal"], ""),
     asks(&["pg_restore"], "").with(&["-c", "--clean"]),
     asks(&["mongorestore"], "").with(&["--drop"]),
+    asks(&["influx"], "delete"),
     asks(&["flyway"], "clean"),
     asks(&["liquibase"], "drop-all|dropAll"),
     asks(&["elasticsearch-users"], "userdel"),
@@ -167,6 +180,7 @@ fn is_loss(text: &str) -> bool {
                     | "keyspace"
                     | "tables"
                     | "collection"
+                    | "column"
                     | "materialized"
             )
             || word == "truncate" && !next.is_empty() && next != "-s"
@@ -245,8 +259,10 @@ fn fed(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
                 && other.place.stage + 1 == client.place.stage
                 && other.origin == CommandOrigin::Written
         });
-        let source = sources.find(|other| prints(other))?;
-        loses(source).then_some((Decision::Ask, client.span))
+        // `manage.py sqlflush` prints what empties every table.
+        let empties = |other: &SimpleCommand| other.arguments().iter().any(|it| it.is("sqlflush"));
+        let source = sources.find(|other| prints(other) || empties(other))?;
+        (loses(source) || empties(source)).then_some((Decision::Ask, client.span))
     })
 }
 

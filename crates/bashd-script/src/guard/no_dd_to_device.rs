@@ -9,7 +9,7 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_dd_to_device",
     denies: "dd of=/dev/…, except /dev/null and similar; pv, dcfldd, ddrescue likewise",
-    message: "writing to a device destroys what is on it",
+    message: "this overwrites a device and destroys what is on it",
     instead: "Write to a regular file: dd of=disk.img",
     example: "dd if=/dev/zero of=/dev/sda",
     judge: RuleJudge::Each(&[

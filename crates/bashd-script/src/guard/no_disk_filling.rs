@@ -8,8 +8,8 @@ use crate::script::{Redirect, Word};
 pub(super) const RULE: Rule = Rule {
     name: "no_disk_filling",
     denies: "asks about dd without count from an endless source, cat /dev/zero > FILE, yes > FILE",
-    message: "this writes without end until the disk is full",
-    instead: "Give it an end: dd count=100, head -c 1M, truncate -s 1M FILE",
+    message: "this writes without end, until the disk is full",
+    instead: "Set a limit: dd count=100, head -c 1M, truncate -s 1M FILE",
     example: "cat /dev/zero > fill",
     judge: RuleJudge::Each(&[
         Concern::Programs {

@@ -9,7 +9,7 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_find_delete",
     denies: "find with -delete or -exec rm in /, a part of the system or a home; asks where nothing selects",
-    message: "this find would delete files of the system, of a home, or everything here",
+    message: "this find would delete system files, files of a home, or everything here",
     instead: "Name a subdirectory, and select files with -name; look with -print first",
     example: "find / -name '*.log' -delete",
     judge: RuleJudge::Each(&[

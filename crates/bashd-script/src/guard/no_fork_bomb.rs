@@ -8,12 +8,12 @@ use crate::script::{Construct, Script, SimpleCommand, Span, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_fork_bomb",
-    denies: "a function that starts itself twice in the background: :(){ :|:& };:",
-    message: "this is a fork bomb: it starts itself until the machine stops",
-    instead: "Start a counted number of processes, and wait for them",
+    denies: "a function that starts itself twice in the background: :(){ :|:& };:; asks about endless loops that only start processes",
+    message: "this is a fork bomb: it starts processes until the machine stops",
+    instead: "Start a fixed number of processes, and wait for them",
     example: ":(){ :|:& };:",
     judge: RuleJudge::Whole(WholeConcern {
-        names: &[&SHELLS, &INTERPRETERS, &["python3.*", "source"]],
+        names: &[&SHELLS, &INTERPRETERS, &["python3.*", "source"], &ENDLESS],
         signs: &[Sign::Function, Sign::HiddenName],
         judge,
     }),
@@ -23,8 +23,36 @@ fn judge(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
     let span = by_function(script)
         .or_else(|| by_own_name(sought))
         .or_else(|| by_code(sought));
-    span.map(|span| (Decision::Deny, span))
+    let endless = || by_loop(script, sought).map(|span| (Decision::Ask, span));
+    span.map(|span| (Decision::Deny, span)).or_else(endless)
 }
+
+/// Conditions that never end a `while`.
+const ENDLESS: [&str; 2] = ["true", ":"];
+
+/// `while :; do x & done`: a loop that waits for nothing.
+fn by_loop(script: &Script, sought: Sought<'_>) -> Option<Span> {
+    sought.commands().find_map(|(at, condition)| {
+        let is_inside = |command: &SimpleCommand| {
+            let inside = command.place.inside;
+            inside.contains(Construct::Loop) && !inside.contains(Construct::Function)
+        };
+        if !is_inside(condition) || !ENDLESS.contains(&condition.name()?) {
+            return None;
+        }
+        let body = script.commands.get(at + 1..)?.iter();
+        let mut body = body
+            .take_while(|it| is_inside(it))
+            .take(MOST_STARTED)
+            .peekable();
+        let first = body.peek()?.span;
+        body.all(|command| command.place.background)
+            .then_some(first)
+    })
+}
+
+/// Most commands of a loop that are looked at.
+const MOST_STARTED: usize = 16;
 
 /// Most functions that are looked at: each is compared with every command.
 const MOST_FUNCTIONS: usize = 64;

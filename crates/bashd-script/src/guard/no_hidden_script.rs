@@ -13,7 +13,7 @@ use crate::script::{CommandOrigin, RedirectOperator, Script, SimpleCommand, Span
 pub(super) const RULE: Rule = Rule {
     name: "no_hidden_script",
     denies: "asks about text that is decoded and then run: base64 -d | sh, eval \"$(… | rev)\", bash <&3; denies $x -rf /",
-    message: "what this runs is hidden until it runs",
+    message: "this hides what it runs",
     instead: "Decode it into a file, read it, then run it",
     example: "echo cm0gLXJmIC8= | base64 -d | sh",
     judge: RuleJudge::Whole(WholeConcern {

@@ -10,8 +10,8 @@ use regex::Regex;
 pub(super) const RULE: Rule = Rule {
     name: "no_kill_all",
     denies: "kill -1, killall5, pkill of everything; asks about processes above bashd",
-    message: "this would end every process of the user, the system's own, or those that bashd runs under",
-    instead: "Name the one process that is meant, by its id",
+    message: "this would end all processes of the user, system processes, or those that bashd runs under",
+    instead: "End one process by its id",
     example: "kill -9 -1",
     judge: RuleJudge::Both(
         &[

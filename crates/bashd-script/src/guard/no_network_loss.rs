@@ -6,8 +6,8 @@ use super::{Concern, Rule, RuleJudge};
 pub(super) const RULE: Rule = Rule {
     name: "no_network_loss",
     denies: "asks about iptables -F, nft flush ruleset, ufw disable, ip link set down, route deletion",
-    message: "this takes the firewall or the network of the machine away",
-    instead: "Look at the rules first (iptables -S, nft list ruleset), and change one of them",
+    message: "this switches off the machine's firewall or network",
+    instead: "Look at the rules first (iptables -S, nft list ruleset), then change one of them",
     example: "iptables -F",
     judge: RuleJudge::Each(&[Concern::Tools(ROWS)]),
 };

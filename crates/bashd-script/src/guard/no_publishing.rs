@@ -6,8 +6,8 @@ use super::{Concern, Rule, RuleJudge};
 pub(super) const RULE: Rule = Rule {
     name: "no_publishing",
     denies: "asks about npm publish, cargo publish, twine upload, gem push, npm unpublish, cargo yank",
-    message: "a version that is published can't be taken back, and one that is taken away breaks others",
-    instead: "Try it with --dry-run or npm pack, and let a person publish",
+    message: "a published version can't be taken back, and removing one breaks other people's builds",
+    instead: "Try --dry-run or npm pack first, then let a person publish",
     example: "npm publish",
     judge: RuleJudge::Each(&[Concern::Tools(ROWS)]),
 };

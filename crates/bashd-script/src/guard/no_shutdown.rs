@@ -8,7 +8,7 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_shutdown",
     denies: "asks about shutdown, reboot, poweroff, init 0, systemctl stop of ssh, network and the like",
-    message: "this stops or restarts the machine, or a service that it needs",
+    message: "this stops or restarts the machine or a service that it needs",
     instead: "Let a person do it; systemctl restart NAME restarts one service",
     example: "sudo shutdown -h now",
     judge: RuleJudge::Each(&[

@@ -11,8 +11,8 @@ use crate::script::{Redirect, RedirectOperator, Word};
 pub(super) const RULE: Rule = Rule {
     name: "no_system_writes",
     denies: "writes to account files such as /etc/passwd, to /boot, to the kernel's switches and to block devices; asks about authorized_keys, cron, services, logs",
-    message: "this writes to a device, to account files or to what the system starts with",
-    instead: "Write to a file of the project, and let a person put it in place",
+    message: "this writes to a device, an account file or a file that the system runs",
+    instead: "Write to a file in the project, then let a person install it",
     example: "echo x >> /etc/passwd",
     judge: RuleJudge::Each(&[
         Concern::Written(written),

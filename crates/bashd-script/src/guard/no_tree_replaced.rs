@@ -10,8 +10,8 @@ use crate::script::{Word, WordPart};
 pub(super) const RULE: Rule = Rule {
     name: "no_tree_replaced",
     denies: "mv of the system or a home, rsync --delete over them, shred and truncate of everything; asks about keys and about what is here",
-    message: "this would move away, empty or overwrite a part of the system, a home or everything here",
-    instead: "Name the one file or directory that is meant",
+    message: "this would move, empty or overwrite part of the system, a home or everything here",
+    instead: "Name one file or directory by its path",
     example: "mv ~ /dev/null",
     judge: RuleJudge::Each(&[
         Concern::Programs {

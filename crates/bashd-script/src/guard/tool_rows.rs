@@ -9,7 +9,7 @@ pub(super) struct ToolRow {
     /// The programs, any of which is meant. Each has at least two letters.
     pub(super) programs: &'static [&'static str],
     /// Words that are not options, in this order, perhaps with others between them: `volume prune`.
-    /// A star at the end of a word is any end; `a|b` is one of both.
+    /// A star at an end of a word is anything there; `a|b` is one of both.
     pub(super) words: &'static str,
     /// Options, one of which must be there. Empty: none need be.
     pub(super) with: &'static [&'static str],
@@ -110,8 +110,9 @@ fn is_one_of(word: &Word, known: &[&str]) -> bool {
 }
 
 fn is_word(given: &str, wanted: &str) -> bool {
-    match wanted.strip_suffix('*') {
-        Some(beginning) => given.starts_with(beginning),
-        None => given.eq_ignore_ascii_case(wanted),
+    match (wanted.strip_suffix('*'), wanted.strip_prefix('*')) {
+        (Some(beginning), _) => given.starts_with(beginning),
+        (None, Some(end)) => given.ends_with(end),
+        (None, None) => given.eq_ignore_ascii_case(wanted),
     }
 }

@@ -55,7 +55,11 @@ pub(super) fn into_words(pieces: Few<BracePiece>, span: Span, words: &mut Vec<Wo
     }
     let most = MOST_WORDS.max(pieces.len());
     match expand(&pieces, 0, most) {
-        Some(alternatives) => {
+        Some(mut alternatives) => {
+            // `{rm,}`: what is nothing is no word.
+            if alternatives.iter().any(|parts| !parts.is_empty()) {
+                alternatives.retain(|parts| !parts.is_empty());
+            }
             let is_expanded = alternatives.len() > 1;
             words.extend(alternatives.into_iter().map(|parts| Word {
                 is_expanded,

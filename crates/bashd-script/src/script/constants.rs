@@ -22,6 +22,9 @@ const MOST_ELEMENTS: usize = 256;
 const MOST_VALUE_BYTES: usize = 4096;
 const MOST_VALUE_PARTS: usize = 16;
 
+/// How many names of names are followed.
+const MOST_REFERENCES: usize = 4;
+
 /// Most variables that are passed on to an inner script: with more, none is.
 const MOST_HANDED_ON: usize = 64;
 
@@ -51,6 +54,10 @@ pub(super) enum NamedText {
 pub(super) struct Constants {
     values: HashMap<ScriptText, Known>,
     texts: HashMap<(NamedText, ScriptText), Rc<str>>,
+    /// Variables that are other names of others (`declare -n`).
+    references: HashMap<ScriptText, ScriptText>,
+    /// What the variables of a caller were that the functions being called have made local.
+    locals: Vec<Vec<(ScriptText, Option<Known>)>>,
     /// The scopes around this place, and where in the log each begins.
     scopes: Vec<(u32, usize)>,
     /// What was there before, for scopes that end.
@@ -198,7 +205,55 @@ impl Constants {
         if self.values.is_empty() {
             return None;
         }
-        self.values.get(name)
+        self.values.get(self.target(name))
+    }
+
+    /// The variable that is meant by a name.
+    fn target<'a>(&'a self, name: &'a str) -> &'a str {
+        let mut name = name;
+        for _ in 0..MOST_REFERENCES {
+            match self
+                .references
+                .get(name)
+                .filter(|_| !self.references.is_empty())
+            {
+                Some(target) => name = target,
+                None => break,
+            }
+        }
+        name
+    }
+
+    /// `declare -n name=target`
+    pub(super) fn refer(&mut self, name: &str, target: &str) {
+        if self.references.len() < MOST_HANDED_ON {
+            self.references.insert(name.into(), target.into());
+        }
+    }
+
+    /// The body of a function begins: what it makes local ends with it.
+    pub(super) fn begin_function(&mut self) {
+        self.locals.push(Vec::new());
+    }
+
+    /// It ends.
+    pub(super) fn end_function(&mut self) {
+        for (name, before) in self.locals.pop().unwrap_or_default().into_iter().rev() {
+            match before {
+                Some(before) => self.set(name, before),
+                None => self.forget(&name),
+            }
+        }
+    }
+
+    /// `local x`, in the body of a function that is called.
+    pub(super) fn make_local(&mut self, name: &str) {
+        let before = self.values.get(name).cloned();
+        if let Some(locals) = self.locals.last_mut()
+            && !locals.iter().any(|(local, _)| local == name)
+        {
+            locals.push((name.into(), before));
+        }
     }
 
     /// The only value that a variable can have.
@@ -244,15 +299,21 @@ impl Constants {
             self.forget(&name);
             return;
         }
+        let name = if self.references.is_empty() {
+            name
+        } else {
+            self.target(&name).into()
+        };
         self.remember(&name);
         self.values.insert(name, known);
     }
 
     /// Nothing is known of it any more.
     pub(super) fn forget(&mut self, name: &str) {
-        if self.values.contains_key(name) {
-            self.remember(name);
-            self.values.remove(name);
+        if self.known(name).is_some() {
+            let name = self.target(name).to_owned();
+            self.remember(&name);
+            self.values.remove(name.as_str());
         }
     }
 

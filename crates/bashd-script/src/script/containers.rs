@@ -82,6 +82,20 @@ fn mount(value: &Word) -> Option<(Word, String)> {
     Some((source, target.to_owned()))
 }
 
+/// What is mounted as text: a path, or the home.
+fn source_text(source: &Word) -> Option<String> {
+    if let Some(path) = source.known() {
+        return Some(path.to_owned());
+    }
+    let home = source.after_home()?;
+    let text = home.iter().map(|part| match part {
+        WordPart::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let text: Option<String> = text.collect();
+    Some(format!("~{}", text?))
+}
+
 fn mapped(word: &Word, mounts: &[(Word, String)]) -> Word {
     let text = word.known_beginning();
     for (source, target) in mounts {
@@ -103,8 +117,8 @@ fn mapped(word: &Word, mounts: &[(Word, String)]) -> Word {
     if let (Some(text), true) = (word.known(), word.known_beginning().contains(' ')) {
         let mut text = text.to_owned();
         for (source, target) in mounts {
-            if let Some(source) = source.known().filter(|_| target.len() > 1) {
-                text = text.replace(target.as_str(), source).replace("//", "/");
+            if let Some(source) = source_text(source).filter(|_| target.len() > 1) {
+                text = text.replace(target.as_str(), &source).replace("//", "/");
             }
         }
         return Word::of(text, word.span);

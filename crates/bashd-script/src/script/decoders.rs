@@ -304,6 +304,35 @@ pub(super) fn printed_literal(name: &str, words: &[Word]) -> Option<String> {
     (is_only && is_print).then(|| text + newline)
 }
 
+/// `awk '{print $2}'`, `awk -F, '{print $NF}'`: one field of each line.
+pub(super) fn fields(words: &[Word], input: &str) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(Word::known).collect::<Option<_>>()?;
+    let (between, code) = match words.as_slice() {
+        [code] => (None, *code),
+        ["-F", between, code] => (Some(*between), *code),
+        [option, code] => (Some(option.strip_prefix("-F")?), *code),
+        _ => return None,
+    };
+    let inside = code.trim().strip_prefix('{')?.strip_suffix('}')?.trim();
+    let field = inside.trim_end_matches(';').strip_prefix("print")?.trim();
+    let field = field.trim_matches(['(', ')']).strip_prefix('$')?;
+    Some(by_lines(input, |line| {
+        let fields: Vec<&str> = match between {
+            Some(between) => line.split(between).collect(),
+            None => line.split_whitespace().collect(),
+        };
+        let chosen = match field {
+            "0" => Some(line),
+            "NF" => fields.last().copied(),
+            number => number
+                .parse()
+                .ok()
+                .and_then(|at: usize| fields.get(at.wrapping_sub(1)).copied()),
+        };
+        chosen.unwrap_or_default().to_owned()
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,10 +9,10 @@ use super::word_reader::Quoting;
 pub(super) const MOST_BYTES: usize = 4096;
 
 /// Programs whose output may be worked out (`printed.rs`).
-pub(super) const PRINTING: [&str; 27] = [
-    "echo", "printf", "base64", "base32", "rev", "tr", "xxd", "cat", "sed", "cut", "head", "tail",
-    "tac", "openssl", "awk", "tee", "dirname", "basename", "realpath", "readlink", "pwd", "cd",
-    "true", ":", "python3", "perl", "whoami",
+pub(super) const PRINTING: [&str; 30] = [
+    "eval", "echo", "printf", "base64", "base32", "rev", "tr", "xxd", "cat", "sed", "cut", "head",
+    "tail", "tac", "openssl", "awk", "tee", "dirname", "basename", "realpath", "readlink", "pwd",
+    "cd", "true", ":", "python3", "perl", "whoami", "ls", "find",
 ];
 
 /// `${…}`, `$((…))`: what follows the dollar, without the braces.
@@ -48,11 +48,12 @@ pub(super) fn substitution(
                     .any(|names| names.iter().any(|function| function == name))
         })
     };
-    if script.len() > MOST_BYTES || sign == b'>' || !commands.iter().all(may_print) {
+    if script.len() > MOST_BYTES || sign != b'>' && !commands.iter().all(may_print) {
         return WordPart::Unknown { quoted };
     }
     let name = match sign {
         b'<' => format!("<{script}"),
+        b'>' => format!(">{script}"),
         _ => script.to_owned(),
     };
     WordPart::Variable {

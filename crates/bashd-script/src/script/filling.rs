@@ -148,7 +148,7 @@ impl Constants {
                 fallback.is_some()
                     || self.known(name).is_some()
                     || self.is_special(name, word)
-                    || deferred::is_deferred(name) && !name.starts_with('<')
+                    || deferred::is_deferred(name) && !name.starts_with(['<', '>'])
             }
             WordPart::Text(_)
             | WordPart::Glob(_)
@@ -313,7 +313,7 @@ impl Constants {
             return is_nothing.then(|| ValueChoice::OneOf(vec![Word::default()]));
         };
         match name {
-            "*" if quoted => Some(ValueChoice::OneOf(vec![self.joined(words)])),
+            "*" if quoted => Some(ValueChoice::OneOf(self.joined_choices(words))),
             "@" | "*" => Some(ValueChoice::List(words.clone())),
             "#" => Some(ValueChoice::OneOf(vec![text_word(
                 &words.len().to_string(),
@@ -330,8 +330,38 @@ impl Constants {
         }
     }
 
+    /// The words of a list as one, with the last and with the first of those that exclude each
+    /// other.
+    pub(super) fn joined_choices(&self, words: &[Word]) -> Vec<Word> {
+        let is_same = |one: &Word, other: &Word| {
+            one.is_alternative && other.is_alternative && one.span == other.span
+        };
+        let is_repeated = |at: usize, other: Option<&Word>| {
+            let word = words.get(at);
+            word.zip(other)
+                .is_some_and(|(word, other)| is_same(word, other))
+        };
+        let last = (0..words.len()).filter(|at| !is_repeated(*at, words.get(at + 1)));
+        let first = (0..words.len()).filter(|at| {
+            let before = at.checked_sub(1).and_then(|before| words.get(before));
+            !is_repeated(*at, before)
+        });
+        let chosen = |places: Vec<usize>| -> Vec<Word> {
+            places
+                .iter()
+                .filter_map(|at| words.get(*at).cloned())
+                .collect()
+        };
+        let (last, first) = (chosen(last.collect()), chosen(first.collect()));
+        let mut choices = vec![self.joined(&last)];
+        if first != last {
+            choices.push(self.joined(&first));
+        }
+        choices
+    }
+
     /// The words of a list as one, as `"$*"` joins them.
-    pub(super) fn joined(&self, words: &[Word]) -> Word {
+    fn joined(&self, words: &[Word]) -> Word {
         let mut joined = Word::default();
         let between = self.separators().chars().next();
         for (index, word) in words.iter().enumerate() {

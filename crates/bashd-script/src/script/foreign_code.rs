@@ -4,6 +4,7 @@
 //! No language is parsed: a call is a name from a table, and the literals behind it are
 //! its arguments.
 
+use super::beginnings::Beginnings;
 use super::escapes;
 
 /// How a language runs scripts besides by calls.
@@ -89,6 +90,9 @@ const OTHERS: [&str; 9] = [
     "open", "unlink", "remove", "glob", "iglob", "Path", "kill", "eval", "compile",
 ];
 
+/// How the names of these calls begin: most names in a code are others.
+static CALLS: Beginnings = Beginnings::NONE.and(&RUNNING).and(&REMOVING).and(&OTHERS);
+
 /// What means the home of the user in code.
 const HOMES: [&str; 10] = [
     "expanduser",
@@ -120,7 +124,7 @@ pub(super) fn scripts(code: &str, language: Language) -> Vec<String> {
         Language::Bang => found.extend(banged(code)),
         Language::Other => {}
     }
-    if code.contains("64") || code.contains("fromhex") || code.contains("hex") {
+    if has_code(code.as_bytes()) {
         for decoded in decoded_literals(code) {
             calls(&decoded, &mut found);
             found.push(decoded);
@@ -128,6 +132,15 @@ pub(super) fn scripts(code: &str, language: Language) -> Vec<String> {
     }
     found.truncate(MOST_SCRIPTS);
     found
+}
+
+/// Whether a code names a way to write texts in digits: `base64`, `fromhex`.
+fn has_code(code: &[u8]) -> bool {
+    let mut pairs = memchr::memchr2_iter(b'6', b'x', code);
+    pairs.any(|at| match code.get(at) {
+        Some(b'6') => code.get(at + 1) == Some(&b'4'),
+        _ => code.get(..at).is_some_and(|before| before.ends_with(b"he")),
+    })
 }
 
 /// The calls in a code.
@@ -150,6 +163,9 @@ fn calls(code: &str, found: &mut Vec<String>) {
             at += 1;
         }
         let name = code.get(start..at).unwrap_or_default();
+        if !CALLS.may_have(name) {
+            continue;
+        }
         let is_running = RUNNING.contains(&name);
         let is_removing = REMOVING.contains(&name);
         if is_running || is_removing || OTHERS.contains(&name) {
@@ -336,6 +352,13 @@ fn percent_literals(code: &str) -> Vec<String> {
 }
 
 /// `print "x" | "sh"`, `"rm x" | getline`: a literal beside a pipe.
+/// Whether code of awk runs the lines that it reads: `system($0)`, `print | "sh"`.
+pub(super) fn runs_lines(code: &str) -> bool {
+    let plain: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let shells = ["|\"sh\"", "|\"bash\"", "|\"/bin/sh\"", "$0|getline"];
+    plain.contains("system($") || shells.iter().any(|shell| plain.contains(shell))
+}
+
 fn awk_pipes(code: &str) -> Vec<String> {
     if !code.contains('|') {
         return Vec::new();

@@ -4,7 +4,7 @@
 use super::constants::NamedText;
 use super::inner_scripts::{
     SHELLS, ShellScript, assigned_files, assigned_scripts, callback, crontab_script, env_string,
-    printed_text, reads_input, script_text, shell_script, trap_script, writes_startup,
+    fed_scripts, printed_text, reads_input, script_text, shell_script, trap_script, writes_startup,
 };
 use super::lowering::{InnerScript, InnerShell, Lowering};
 use super::view::{Construct, SimpleCommand, Span};
@@ -38,6 +38,9 @@ pub(super) const NAMES: [&str; 24] = [
     "scp",
     "sftp",
 ];
+
+/// What ends a text that is handed on as a here-document.
+const END: &str = "END_OF_WHAT_IS_READ";
 
 /// How deep aliases may be nested: two may name each other forever.
 const MOST_ALIASES: usize = 3;
@@ -77,15 +80,7 @@ impl Lowering<'_> {
         let Some(name) = command.name() else {
             return found;
         };
-        if writes_startup(&command) {
-            let input = self.known_input(at).map(|(text, _)| text);
-            let mut quiet = command.clone();
-            quiet
-                .redirects
-                .retain(|redirect| !redirect.operator.writes());
-            let text = self.constants.output_of(&quiet, input);
-            found.extend(text.map(|text| apart(text, command.span)));
-        }
+        found.extend(self.scripts_written(at, &command));
         let arguments = command.arguments();
         if SHELLS.contains(&name) {
             found.extend(self.script_of_shell(at, &command));
@@ -117,6 +112,32 @@ impl Lowering<'_> {
             found.extend(scripts.into_iter().map(|text| apart(text, command.span)));
         }
         found.extend(self.called_text(name, &command));
+        found
+    }
+
+    /// What a command writes where it is run: into a file that the next shell runs, or into a
+    /// script that reads it.
+    fn scripts_written(&mut self, at: usize, command: &SimpleCommand) -> Vec<InnerScript> {
+        let readers = fed_scripts(command);
+        let is_startup = writes_startup(command);
+        if readers.is_empty() && !is_startup {
+            return Vec::new();
+        }
+        let input = self.known_input(at).map(|(text, _)| text);
+        let mut quiet = command.clone();
+        quiet
+            .redirects
+            .retain(|redirect| !redirect.operator.writes());
+        let Some(text) = self.constants.output_of(&quiet, input) else {
+            return Vec::new();
+        };
+        let reading = readers.into_iter().filter(|_| !text.contains(END));
+        let reading = reading.map(|(script, span)| {
+            let script = format!("{{ {script}\n}} <<'{END}'\n{text}\n{END}\n");
+            apart(script, span)
+        });
+        let mut found: Vec<InnerScript> = reading.collect();
+        found.extend(is_startup.then(|| apart(text, command.span)));
         found
     }
 
@@ -196,9 +217,8 @@ impl Lowering<'_> {
             "mapfile" | "readarray" | "complete" | "compgen" => {
                 callback(arguments).and_then(|word| self.inner(word, InnerShell::Other))
             }
-            "env" | "genv" => {
-                env_string(arguments).and_then(|word| self.inner(&word, InnerShell::Other))
-            }
+            "env" | "genv" => env_string(arguments)
+                .and_then(|words| self.joined(&words, command.span, InnerShell::Other)),
             "at" | "batch" | "ssh" | "parallel" => {
                 let wrapped = wrappers::wrapped(command);
                 let has_command = wrapped.is_some_and(|wrapped| wrapped.script.is_some());
@@ -230,8 +250,7 @@ impl Lowering<'_> {
             let calls = &self.constants.calls;
             let same = calls.iter().filter(|call| **call == body).count();
             let is_called = calls.len() >= MOST_CALLS || same >= MOST_SAME_CALLS;
-            // Without a variable in it, it does what it does where it is defined.
-            if is_called || !body.contains('$') || !self.constants.may_work(body.len()) {
+            if is_called || !has_effect(&body) || !self.constants.may_work(body.len()) {
                 return None;
             }
             return Some(InnerScript {
@@ -330,6 +349,15 @@ impl Lowering<'_> {
 fn is_shell_line(word: &Word) -> bool {
     let first = word.known().unwrap_or_default().split_whitespace().next();
     first.is_some_and(|first| SHELLS.contains(&first))
+}
+
+/// Whether the body of a function does something else where it is called than where it is defined:
+/// it has a variable, or changes one, or the directory.
+fn has_effect(body: &str) -> bool {
+    body.contains(['$', '='])
+        || ["read", "cd", "printf"]
+            .iter()
+            .any(|word| body.contains(word))
 }
 
 /// A script that is not literally in the text.

@@ -1,6 +1,6 @@
 //! Where a command finds an inner script: in an argument, in what it reads, in words that it joins.
 
-use super::view::{Assigned, SimpleCommand};
+use super::view::{Assigned, SimpleCommand, Span};
 use super::word::{Word, WordPart};
 use super::word_reader::HOLE;
 use super::wrappers;
@@ -112,8 +112,8 @@ pub(super) fn trap_script(arguments: &[Word]) -> Option<&Word> {
     }
 }
 
-/// The string that `env -S` splits into words.
-pub(super) fn env_string(arguments: &[Word]) -> Option<Word> {
+/// The string that `env -S` splits into words, and the words behind it.
+pub(super) fn env_string(arguments: &[Word]) -> Option<Vec<Word>> {
     for (index, word) in arguments.iter().enumerate() {
         let beginning = word.known_beginning();
         let attached = beginning
@@ -121,13 +121,18 @@ pub(super) fn env_string(arguments: &[Word]) -> Option<Word> {
             .or_else(|| beginning.strip_prefix("-S"))
             .or_else(|| beginning.strip_prefix("-vS"));
         match attached {
-            Some("") if word.parts.len() == 1 => return arguments.get(index + 1).cloned(),
+            Some("") if word.parts.len() == 1 => {
+                return arguments.get(index + 1..).map(<[Word]>::to_vec);
+            }
             Some(rest) => {
                 let mut string = Word::of(rest, word.span);
                 string.parts.extend(word.parts.get(1..)?.iter().cloned());
-                return Some(string);
+                let rest = arguments.get(index + 1..).unwrap_or_default();
+                return Some([&[string], rest].concat());
             }
-            None if word.is("--split-string") => return arguments.get(index + 1).cloned(),
+            None if word.is("--split-string") => {
+                return arguments.get(index + 1..).map(<[Word]>::to_vec);
+            }
             None if beginning.starts_with('-') || wrappers::is_assignment(beginning) => {}
             None => return None,
         }
@@ -217,6 +222,22 @@ pub(super) fn writes_startup(command: &SimpleCommand) -> bool {
     };
     let mut redirects = command.redirects.iter();
     redirects.any(|redirect| redirect.operator.writes() && is_startup(&redirect.target))
+}
+
+/// The scripts that read what a command writes: `echo x > >(bash)`, `tee >(bash)`.
+pub(super) fn fed_scripts(command: &SimpleCommand) -> Vec<(&str, Span)> {
+    let is_tee = command.name() == Some("tee");
+    let words = command.arguments().iter().filter(|_| is_tee);
+    let files = command.redirects.iter().filter(|it| it.operator.writes());
+    let targets = files.map(|redirect| &redirect.target).chain(words);
+    let scripts = targets.filter_map(|word| match &*word.parts {
+        [WordPart::Variable { name, .. }] => {
+            let script = name.strip_prefix(">(")?.strip_suffix(')')?;
+            Some((script, word.span))
+        }
+        _ => None,
+    });
+    scripts.collect()
 }
 
 /// The callback of `mapfile -C`, the command of `complete -C` and of `compgen -C`.

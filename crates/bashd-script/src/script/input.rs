@@ -27,7 +27,7 @@ impl Lowering<'_> {
     }
 
     /// The commands whose output the command may read, in their order.
-    fn sources(&self, at: usize, command: &SimpleCommand) -> Vec<SimpleCommand> {
+    pub(super) fn sources(&self, at: usize, command: &SimpleCommand) -> Vec<SimpleCommand> {
         let place = command.place;
         let start = at.saturating_sub(MOST_BETWEEN * 4);
         let earlier = self.script.commands.get(start..at).unwrap_or_default();
@@ -42,8 +42,16 @@ impl Lowering<'_> {
             found
         };
         let found = of_pipeline(place.pipeline, place.stage);
-        if !found.is_empty() {
-            return found;
+        if let Some(first) = found.first() {
+            // `echo x | { cat | bash; }`: the first stage reads the pipe around it.
+            let around = place.outermost_pipeline;
+            let is_fed = first.place.reads_pipe && around != place.pipeline;
+            let before = if is_fed {
+                of_pipeline(around, u32::MAX)
+            } else {
+                Vec::new()
+            };
+            return [before, found].concat();
         }
         // It is in a group that reads the pipe around it.
         let around = of_pipeline(place.outermost_pipeline, u32::MAX);
@@ -66,8 +74,10 @@ impl Lowering<'_> {
                 continue;
             }
             let is_next = last.is_some_and(|last| {
-                last.place.pipeline == source.place.pipeline
-                    && source.place.stage > last.place.stage
+                let is_later = source.place.stage > last.place.stage;
+                let is_inside = last.place.pipeline == source.place.outermost_pipeline;
+                is_later && last.place.pipeline == source.place.pipeline
+                    || is_inside && last.place.pipeline != source.place.pipeline
             });
             if is_next {
                 // What the stage before has printed is this one's input.
@@ -92,6 +102,40 @@ impl Lowering<'_> {
             end: last.span.end,
         };
         Some((printed, span))
+    }
+
+    /// `{ echo x; } > FILE`: the redirect with this index follows a group that prints.
+    pub(super) fn learn_group_written(&mut self, at: usize) {
+        let Some(command) = self.script.commands.get(at).cloned() else {
+            return;
+        };
+        let mut redirects = command.redirects.iter();
+        let Some(redirect) = redirects.rfind(|it| it.operator.writes()) else {
+            return;
+        };
+        let mine = command.place.inside;
+        let start = at.saturating_sub(MOST_BETWEEN);
+        let earlier = self.script.commands.get(start..at).unwrap_or_default();
+        let is_inside = |other: &&SimpleCommand| {
+            let inside = other.place.inside;
+            other.origin != CommandOrigin::Written || inside != mine && inside.union(mine) == inside
+        };
+        let inside = earlier.iter().rev().take_while(is_inside);
+        let mut sources: Vec<SimpleCommand> = inside.cloned().collect();
+        sources.retain(|source| source.origin == CommandOrigin::Written);
+        sources.reverse();
+        let Some(last) = sources.last() else { return };
+        let between = self.text.get(last.span.end..command.span.start);
+        let between = between.unwrap_or_default().trim_end();
+        let is_joined = ["}", ")", "done", "fi", "esac"]
+            .iter()
+            .any(|end| between.ends_with(end));
+        if let Some(path) = redirect.target.known().filter(|_| is_joined)
+            && let Some((text, _)) = self.printed_by_pipeline(&sources)
+        {
+            let is_added = redirect.operator == RedirectOperator::Append;
+            self.constants.write(path, &text, is_added);
+        }
     }
 
     /// What a command prints. What only running could tell of its words was given up already, but
@@ -131,7 +175,7 @@ fn has_input(command: &SimpleCommand) -> bool {
 }
 
 /// `find / | xargs rm`, `ls -d /* | xargs rm`: what is listed is below these paths.
-fn listed(command: &SimpleCommand) -> Option<String> {
+pub(super) fn listed(command: &SimpleCommand) -> Option<String> {
     let name = command.name()?;
     let words = command.arguments();
     match name {

@@ -179,11 +179,15 @@ pub(super) fn scripts(name: &str, arguments: &[Word], input: Option<&str>) -> Ve
             .chain(input.filter(|_| reads))
         {
             scripts.extend(foreign_code::scripts(code, interpreter.language));
+            let is_awk = interpreter.language == Language::Awk;
+            if is_awk && foreign_code::runs_lines(code) {
+                scripts.extend(input.map(str::to_owned));
+            }
         }
     }
     match name {
         "make" | "gmake" => scripts.extend(recipes(arguments, input)),
-        "sed" => scripts.extend(sed_scripts::executed(arguments)),
+        "sed" => scripts.extend(sed_scripts::executed(arguments, input)),
         "tclsh" | "expect" => {
             let (codes, _) = code(&TCL, arguments);
             scripts.extend(codes.iter().filter_map(|code| spawned(code)));

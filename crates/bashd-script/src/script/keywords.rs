@@ -117,11 +117,13 @@ impl ScriptReader<'_> {
         self.skip_blanks();
         // A `;` may follow the header as it may a command.
         self.command_came();
+        let start = self.position;
         if self.sees("((") {
-            self.try_arithmetic(2);
+            if self.try_arithmetic(2) {
+                self.emit_count(start);
+            }
             return;
         }
-        let start = self.position;
         let name = self.read_word().into_iter().next();
         self.skip_blanks_and_newlines();
         let mut values = Vec::new();
@@ -147,6 +149,26 @@ impl ScriptReader<'_> {
         let assignment = Assignment {
             name: name.into(),
             value: Assigned::EachOf(values),
+            span,
+        };
+        self.emit_assignment(assignment, span);
+    }
+
+    /// `for ((i=0; i<3; i++))` gives `i` its values.
+    fn emit_count(&mut self, start: usize) {
+        let span = self.span_since(start);
+        let header = self.since(start);
+        let name = header.trim_start_matches(['(', ' ']).split(['=', ' ']);
+        let name: ScriptText = name.take(1).collect();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_name) {
+            return;
+        }
+        let mut values = Word::of("", span);
+        values.push(super::deferred::expansion(header, false));
+        let assignment = Assignment {
+            name,
+            value: Assigned::EachOf(vec![values]),
             span,
         };
         self.emit_assignment(assignment, span);

@@ -5,7 +5,7 @@ use super::constants::{
 };
 use super::parameters::map_key;
 use super::printed::{as_word, file_key, printed};
-use super::view::{Assigned, Assignment, RedirectOperator, SimpleCommand};
+use super::view::{Assigned, Assignment, Joint, RedirectOperator, SimpleCommand};
 use super::word::{ScriptText, Word, WordPart};
 
 /// Builtins whose arguments are assignments.
@@ -19,21 +19,28 @@ impl Constants {
     pub(super) fn learn(&mut self, command: &SimpleCommand, input: Option<&str>) {
         let maybe = is_conditional(command);
         let is_bare = command.words.is_empty();
+        // `[ -n "$1" ] && x=$1`
+        let maybe_set = maybe || is_bare && command.place.joint == Joint::And;
+        self.learn_locals(command);
         for assignment in &command.assignments {
             let is_array = matches!(
                 assignment.value,
                 Assigned::List(_) | Assigned::AppendedList(_)
             );
             if is_bare || is_array {
-                self.learn_assignment(assignment, maybe);
+                self.learn_assignment(assignment, maybe_set);
             }
         }
         let Some(name) = command.name() else { return };
         let words = command.arguments();
         match name {
             _ if DECLARING.contains(&name) => {
+                let is_reference = has_letter(words, 'n') && name != "export";
                 for word in words {
-                    self.learn_declared(word, maybe);
+                    match word.known().and_then(|text| text.split_once('=')) {
+                        Some((name, target)) if is_reference => self.refer(name, target),
+                        _ => self.learn_declared(word, maybe),
+                    }
                 }
             }
             "read" => self.learn_read(command, input),
@@ -46,11 +53,7 @@ impl Constants {
                     self.assign(name, &Word::default(), maybe);
                 }
             }
-            "getopts" => {
-                if let Some(name) = words.get(1).and_then(Word::known) {
-                    self.forget(name);
-                }
-            }
+            "getopts" => self.learn_options(words),
             "cd" | "pushd" => self.learn_directory(words, maybe),
             "popd" => self.forget("PWD"),
             "alias" => {
@@ -72,6 +75,44 @@ impl Constants {
             "cp" | "mv" | "ln" | "install" => self.learn_copy(words),
             _ => {}
         }
+    }
+
+    /// `local x`, `declare x` in the body of a function.
+    fn learn_locals(&mut self, command: &SimpleCommand) {
+        let words = command.arguments();
+        let is_local = match command.name() {
+            Some("local") => true,
+            Some("declare" | "typeset") => !has_letter(words, 'g'),
+            _ => false,
+        };
+        if !is_local {
+            return;
+        }
+        let declared = words.iter().map(Word::known_beginning);
+        let declared = declared.map(|text| text.split('=').next().unwrap_or_default());
+        let lists = command.assignments.iter().map(|it| it.name.as_str());
+        for name in declared.chain(lists) {
+            self.make_local(name);
+        }
+    }
+
+    /// `getopts ab: x`: any of the words may be the value of an option.
+    fn learn_options(&mut self, words: &[Word]) {
+        let [letters, name, given @ ..] = words else {
+            return;
+        };
+        let given = match self.known("@") {
+            Some(Known::List(list)) if given.is_empty() => list.clone(),
+            _ => given.to_vec(),
+        };
+        let attached = given.iter().filter_map(|word| word.known()?.get(2..));
+        let attached: Vec<Word> = attached.map(text_word).collect();
+        self.set("OPTARG".into(), Known::OneOf([given, attached].concat()));
+        let Some(name) = name.known() else { return };
+        let letters = letters.known().unwrap_or_default().chars();
+        let letters = letters.filter(|letter| *letter != ':');
+        let letters = letters.map(|letter| text_word(&letter.to_string()));
+        self.set(name.into(), Known::OneOf(letters.collect()));
     }
 
     fn learn_assignment(&mut self, assignment: &Assignment, maybe: bool) {
@@ -393,7 +434,7 @@ impl Constants {
         }
     }
 
-    fn write(&mut self, path: &str, text: &str, is_added: bool) {
+    pub(super) fn write(&mut self, path: &str, text: &str, is_added: bool) {
         let path = file_key(path);
         let before = self.text(NamedText::File, path).filter(|_| is_added);
         let text = before.as_deref().unwrap_or_default().to_owned() + text;
@@ -401,6 +442,15 @@ impl Constants {
             self.define(NamedText::File, path, &text);
         }
     }
+}
+
+/// Whether an option has this letter.
+fn has_letter(words: &[Word], letter: char) -> bool {
+    let mut options = words.iter().map(Word::known_beginning);
+    options.any(|text| {
+        let letters = text.strip_prefix('-');
+        letters.is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
+    })
 }
 
 /// Whether a path is that of a program of the system.

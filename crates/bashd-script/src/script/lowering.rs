@@ -5,10 +5,13 @@ use super::Context;
 use super::beginnings::Beginnings;
 use super::constants::{Constants, Known, NamedText};
 use super::inner_scripts::{self, SHELLS};
-use super::view::{Bound, CommandOrigin, Construct, FunctionBody, Script, SimpleCommand, Span};
+use super::loops::OpenLoop;
+use super::name_hash::NameSet;
+use super::view::{
+    Assignment, Bound, CommandOrigin, Construct, FunctionBody, Script, SimpleCommand, Span,
+};
 use super::word::{ScriptText, Word, WordPart};
 use super::{deferred, handed_scripts, interpreters, started, wrappers};
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
 /// How deep inner scripts may nest (`bash -c 'bash -c …'`).
@@ -35,7 +38,7 @@ static STARTING: Beginnings = wrappers::NAMES
     .and(&handed_scripts::NAMES);
 
 /// These names in full: the prefixes leave a few that only begin like them.
-static STARTING_NAMES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+static STARTING_NAMES: LazyLock<NameSet> = LazyLock::new(|| {
     let names = wrappers::names().chain(interpreters::names());
     let names = names.chain(SHELLS).chain(started::NAMES);
     names.chain(handed_scripts::NAMES).collect()
@@ -69,6 +72,8 @@ pub(super) struct Lowering<'a> {
     filled_bytes: usize,
     /// Scripts inside this one.
     script_count: usize,
+    /// A loop that is gone through, and what it leaves behind.
+    pub(super) open_loop: Option<OpenLoop>,
     /// Where in the list the commands of inner scripts are; only the last command's matter.
     inner_scripts: Vec<std::ops::Range<usize>>,
 }
@@ -113,11 +118,12 @@ impl<'a> Lowering<'a> {
                 .into_iter()
                 .peekable(),
             scopes: std::mem::take(&mut script.scopes),
-            has_last_word: memchr::memmem::find(text.as_bytes(), b"$_").is_some(),
+            has_last_word: has_last_word(text.as_bytes()),
             script,
             wrapped_words: 0,
             filled_bytes: 0,
             script_count: 0,
+            open_loop: None,
             inner_scripts: Vec::new(),
         }
     }
@@ -127,12 +133,20 @@ impl<'a> Lowering<'a> {
         while let Some(command) = self.coming.next() {
             self.add(command);
         }
+        self.end_loop();
         (self.script, self.constants)
     }
 
     /// Adds a command, and everything that it starts.
     fn add(&mut self, mut command: SimpleCommand) {
         self.define_functions(command.span.start);
+        if self
+            .open_loop
+            .as_ref()
+            .is_some_and(|it| self.coming.len() < it.left)
+        {
+            self.end_loop();
+        }
         let is_new = self.constants.enter(command.place.scope, &self.scopes);
         self.constants.is_in_function = command.place.inside.contains(Construct::Function);
         if is_new && self.constants.is_in_function {
@@ -160,6 +174,7 @@ impl<'a> Lowering<'a> {
         }
         self.learn(first);
         self.learn_last_word(first);
+        self.begin_loop(first);
         // `command read -r x`: the builtin behind it changes this shell.
         let is_behind = |command: &SimpleCommand| {
             command.origin == CommandOrigin::StartedBy(first) && command.name() == Some("read")
@@ -206,6 +221,12 @@ impl<'a> Lowering<'a> {
 
     /// Records what the command with this index changes.
     fn learn(&mut self, at: usize) {
+        let Some(command) = self.script.commands.get(at) else {
+            return;
+        };
+        if command.words.is_empty() && !command.redirects.is_empty() {
+            self.learn_group_written(at);
+        }
         let Some(command) = self.script.commands.get(at) else {
             return;
         };
@@ -270,7 +291,11 @@ impl<'a> Lowering<'a> {
             Some(first) if first.is_alternative => false,
             Some(_) => command.name().is_some_and(|name| !starts(name)),
         };
-        let is_idle = is_idle && !inner_scripts::writes_startup(command);
+        let is_plain = command.redirects.is_empty() && command.name() != Some("tee");
+        let is_idle = is_idle
+            && (is_plain
+                || !inner_scripts::writes_startup(command)
+                    && inner_scripts::fed_scripts(command).is_empty());
         if is_idle && command.assignments.is_empty() && !self.constants.may_be_text(command) {
             return;
         }
@@ -342,12 +367,24 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// The assignments for the command with this index: before the written one, and behind `env`.
+    fn assignments_around(&self, at: usize) -> Vec<Assignment> {
+        let mut own = Vec::new();
+        let mut at = at;
+        while let Some(command) = self.script.commands.get(at) {
+            own.extend(command.assignments.iter().cloned());
+            own.extend(wrappers::given(command));
+            match command.origin {
+                CommandOrigin::StartedBy(by) => at = by,
+                CommandOrigin::Written | CommandOrigin::ScriptOf(_) => break,
+            }
+        }
+        own
+    }
+
     /// Reads an inner script with what is known where it runs.
     fn read_inner(&mut self, by: usize, inner: &InnerScript) -> Script {
-        let own = self
-            .written(by)
-            .map(|command| command.assignments.clone())
-            .unwrap_or_default();
+        let own = self.assignments_around(by);
         let is_same = inner.shell != InnerShell::Other;
         let mut outer = None;
         let mut constants = if is_same {
@@ -361,6 +398,7 @@ impl<'a> Lowering<'a> {
         if inner.shell == InnerShell::Function
             && let Some(positional) = &inner.positional
         {
+            constants.begin_function();
             constants.set_positional(positional);
             constants.calls.push(inner.text.as_str().into());
         }
@@ -373,6 +411,7 @@ impl<'a> Lowering<'a> {
         let (nested, mut constants) = super::parse_within(&inner.text, context);
         if inner.shell == InnerShell::Function {
             constants.calls.pop();
+            constants.end_function();
             match before {
                 Some(before) => constants.set("@".into(), before),
                 None => constants.forget("@"),
@@ -387,6 +426,12 @@ impl<'a> Lowering<'a> {
         }
         nested
     }
+}
+
+/// Whether `$_` is in a text.
+fn has_last_word(text: &[u8]) -> bool {
+    let mut dollars = memchr::memchr_iter(b'$', text);
+    dollars.any(|at| text.get(at + 1) == Some(&b'_'))
 }
 
 /// What could not be worked out is unknown.

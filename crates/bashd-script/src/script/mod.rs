@@ -34,7 +34,9 @@ mod input;
 mod interpreters;
 mod keywords;
 mod learning;
+mod loops;
 mod lowering;
+mod name_hash;
 mod parameters;
 mod parser_limits;
 mod patterns;
@@ -57,6 +59,7 @@ mod wrappers;
 pub(crate) use beginnings::Beginnings;
 pub use builtins::{builtins, is_builtin};
 pub use few::Few;
+pub(crate) use name_hash::NameMap;
 pub use shape::ScriptShape;
 pub use view::{
     Assigned, Assignment, Bound, CommandOrigin, CommandPlace, Construct, Constructs, Joint,

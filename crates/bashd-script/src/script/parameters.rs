@@ -62,7 +62,7 @@ impl<'a> ParameterText<'a> {
 impl Constants {
     /// What an expansion gives that the scan could only keep.
     pub(super) fn worked_out(&mut self, raw: &str, quoted: bool) -> Option<ValueChoice> {
-        if raw.starts_with('<') || self.depth >= MOST_DEPTH || !self.may_work(raw.len()) {
+        if raw.starts_with(['<', '>']) || self.depth >= MOST_DEPTH || !self.may_work(raw.len()) {
             return None;
         }
         self.depth += 1;
@@ -74,6 +74,9 @@ impl Constants {
     fn worked_out_here(&mut self, raw: &str, quoted: bool) -> Option<ValueChoice> {
         if let Some(expression) = raw.strip_prefix("((") {
             let expression = expression.strip_suffix("))")?;
+            if expression.contains(';') {
+                return self.counted(expression);
+            }
             let value = arithmetic::value(expression, &|name| self.number(name))?;
             return Some(ValueChoice::OneOf(vec![text_word(&value.to_string())]));
         }
@@ -88,6 +91,27 @@ impl Constants {
             return length(&base).map(|length| ValueChoice::OneOf(vec![text_word(&length)]));
         }
         self.operated(&parameter, base)
+    }
+
+    /// `for ((i=0; i<3; i++))`: what `i` is, one after the other.
+    fn counted(&mut self, header: &str) -> Option<ValueChoice> {
+        let mut parts = header.split(';').map(str::trim);
+        let (name, first) = parts.next()?.split_once('=')?;
+        let name = name.trim();
+        let (limit, step) = (parts.next()?.strip_prefix(name)?.trim(), parts.next()?);
+        let is_next = step.strip_suffix("++") == Some(name)
+            || step.strip_prefix("++") == Some(name)
+            || step
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.trim() == "+=1");
+        let (most, more) = match limit.strip_prefix("<=") {
+            Some(most) => (most, 1),
+            None => (limit.strip_prefix('<').or(limit.strip_prefix("!="))?, 0),
+        };
+        let (first, end) = (self.number_of(first)?, self.number_of(most)? + more);
+        let is_short = is_next && end - first <= MOST_POSSIBILITIES as i64;
+        let numbers = (first..end).map(|number| text_word(&number.to_string()));
+        is_short.then(|| ValueChoice::List(numbers.collect()))
     }
 
     /// A variable as a number; nothing is zero.
@@ -122,7 +146,7 @@ impl Constants {
             Known::OneOf(values) => values.clone(),
         };
         match index {
-            "*" if quoted => Some(ValueChoice::OneOf(vec![self.joined(&words)])),
+            "*" if quoted => Some(ValueChoice::OneOf(self.joined_choices(&words))),
             "@" | "*" => Some(ValueChoice::List(words)),
             index => {
                 let index = self.number_of(index)?;
@@ -168,13 +192,25 @@ impl Constants {
                 ))
             }
             ("+", _) => Some(ValueChoice::OneOf(vec![self.operand(operand)?])),
-            (":", ValueChoice::List(words)) => self.slice(&words, operand),
+            (":", ValueChoice::List(words)) => {
+                // `${@:2}`: positional parameters count from `$0`.
+                let is_positional = parameter.index.is_none() && operand.trim() != "0";
+                let name = is_positional.then(|| text_word("bash"));
+                let words: Vec<Word> = name.into_iter().chain(words).collect();
+                self.slice(&words, operand)
+            }
             (":", ValueChoice::OneOf(values)) if values.is_empty() => {
                 let is_first = matches!(operand, "0:1" | " 0:1" | "0: 1" | ":1");
                 if is_first && PATHS.contains(&parameter.name) {
                     return Some(ValueChoice::OneOf(vec![text_word("/")]));
                 }
                 is_still_home(parameter).then(|| ValueChoice::OneOf(vec![home()]))
+            }
+            // What stands before the first slash of an absolute path is nothing.
+            (_, ValueChoice::OneOf(values))
+                if values.is_empty() && operation == "%%/*" && PATHS.contains(&parameter.name) =>
+            {
+                Some(ValueChoice::OneOf(vec![Word::default()]))
             }
             (_, ValueChoice::OneOf(values)) if values.is_empty() => {
                 is_still_home(parameter).then(|| ValueChoice::OneOf(vec![home()]))

@@ -10,7 +10,7 @@ use super::escapes;
 use super::inner_scripts::printed_text;
 use super::reader::ScriptReader;
 use super::view::{Construct, Joint, Readings, RedirectOperator, SimpleCommand, Span};
-use super::word::Word;
+use super::word::{Word, WordPart};
 use super::word_reader::{HOLE, Pieces, text_with_holes};
 use std::rc::Rc;
 
@@ -23,8 +23,30 @@ const MOST_CALLS: usize = 4;
 /// A text with holes as a word.
 pub(super) fn as_word(text: &str) -> Word {
     let mut pieces = Pieces::default();
+    // What was a home where it was printed is one still.
+    let (home, text) = match text.strip_prefix('~').map(|rest| (rest, user_of(rest))) {
+        Some((rest, Some(user))) => {
+            let after = rest.find('/').and_then(|slash| rest.get(slash..));
+            (Some(user), after.unwrap_or_default())
+        }
+        _ => (None, text),
+    };
+    if let Some(user) = home {
+        pieces.part(WordPart::Tilde(user.into()));
+    }
     text_with_holes(&mut pieces, text);
     into_one_word(pieces.0, Span::default())
+}
+
+/// Whose home a tilde means, by what follows it: nobody's name is one's own.
+fn user_of(rest: &str) -> Option<&str> {
+    let user = rest.split('/').next()?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let is_own = ["USER", "LOGNAME"].iter().any(|name| user == hole(name));
+    match user {
+        _ if is_own => Some(""),
+        user => (user.len() < 33 && user.chars().all(is_name)).then_some(user),
+    }
 }
 
 /// The text without holes, if it has none.
@@ -123,8 +145,7 @@ impl Constants {
 
     /// The text of a file that the script wrote, or of `<(…)`.
     pub(super) fn file_text(&mut self, word: &Word) -> Option<String> {
-        use super::word::WordPart::Variable;
-        if let [Variable { name, .. }] = &*word.parts
+        if let [WordPart::Variable { name, .. }] = &*word.parts
             && let Some(script) = name.strip_prefix("<(")
         {
             return self.printed_by(script.strip_suffix(')')?);
@@ -159,17 +180,26 @@ impl Constants {
             "true" | ":" | "cd" | "set" | "shift" | "local" | "declare" | "export" | "read" => {
                 String::new()
             }
+            "eval" => {
+                let texts: Vec<String> = words.iter().map(printed_text).collect();
+                self.printed_by(&texts.join(" "))?
+            }
             "pwd" => match self.only("PWD") {
                 Some(word) => printed_text(word) + "\n",
                 None => hole("PWD") + "\n",
             },
+            "ls" | "find" => super::input::listed(command)?,
             "whoami" => hole("USER") + "\n",
             // What is scheduled already was not written here.
             "crontab" if words.iter().any(|word| word.is("-l")) => String::new(),
 
             "cat" | "tee" => self.concatenated(name, words, input)?,
             "dirname" | "basename" | "realpath" | "readlink" => path_of(name, words)?,
-            "python3" | "perl" | "awk" => decoders::printed_literal(name, words)?,
+            "python3" | "perl" | "awk" => match decoders::printed_literal(name, words) {
+                Some(literal) => literal,
+                None if name == "awk" => decoders::fields(words, whole(&input?)?)?,
+                None => return None,
+            },
             name if decoders::NAMES.contains(&name) => {
                 let input = self.filtered_input(name, words, input)?;
                 decoders::decoded(name, words, whole(&input)?)?

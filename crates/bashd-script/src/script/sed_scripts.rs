@@ -2,8 +2,9 @@
 
 use super::word::Word;
 
-/// The scripts that a call of sed with these arguments runs, where they are literals.
-pub(super) fn executed(arguments: &[Word]) -> Vec<String> {
+/// The scripts that a call of sed with these arguments runs, where they are literals or in what it
+/// reads.
+pub(super) fn executed(arguments: &[Word], input: Option<&str>) -> Vec<String> {
     let mut given = Vec::new();
     let mut first = None;
     let mut words = arguments.iter();
@@ -27,6 +28,12 @@ pub(super) fn executed(arguments: &[Word]) -> Vec<String> {
     for line in given.into_iter().flat_map(str::lines) {
         read_line(line, &mut found);
     }
+    // `s/x/&/e`, `e`: a line that is read, or a part of it.
+    let is_line = |script: &String| script.is_empty() || script.contains('&');
+    if found.iter().any(is_line) {
+        found.extend(input.map(str::to_owned));
+    }
+    found.retain(|script| !script.is_empty());
     found
 }
 
@@ -48,7 +55,7 @@ fn read_line(line: &str, found: &mut Vec<String>) {
         match command {
             'e' => {
                 let script = rest.trim();
-                found.extend((!script.is_empty()).then(|| script.to_owned()));
+                found.push(script.to_owned());
                 return;
             }
             's' => {
@@ -131,7 +138,7 @@ mod tests {
             .iter()
             .map(|word| Word::of(*word, Span::default()))
             .collect();
-        executed(&words)
+        executed(&words, None)
     }
 
     #[test]

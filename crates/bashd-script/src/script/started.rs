@@ -111,6 +111,21 @@ impl Lowering<'_> {
             });
             return vec![words];
         }
+        if takes_lines(command)
+            && let Some((text, span)) = &input
+        {
+            let line = |line: &str| Word {
+                span: *span,
+                ..super::printed::as_word(line)
+            };
+            let lines: Vec<Word> = text.lines().take(MOST_LINES).map(line).collect();
+            let each = lines
+                .iter()
+                .map(|line| [words.as_slice(), std::slice::from_ref(line)]);
+            let mut all: Vec<Vec<Word>> = each.map(|row| row.concat()).collect();
+            all.push([words, lines].concat());
+            return all;
+        }
         if let Some(placeholder) = wrappers::xargs_placeholder(command, inner) {
             let with = |line: Option<&str>| {
                 let words = words.iter();
@@ -128,6 +143,7 @@ impl Lowering<'_> {
             };
         }
         let mut words = words;
+        self.reach_below(at, &mut words);
         match input {
             Some((text, span)) => {
                 let is_between =
@@ -146,6 +162,22 @@ impl Lowering<'_> {
         vec![words]
     }
 
+    /// `find / | xargs chmod 777`: everything below is meant, as with `-R`.
+    fn reach_below(&self, at: usize, words: &mut Vec<Word>) {
+        let Some(name) = words
+            .first()
+            .filter(|name| matches!(name.known(), Some("chmod" | "chown" | "chgrp" | "chattr")))
+        else {
+            return;
+        };
+        let span = name.span;
+        let lists = |source: &SimpleCommand| matches!(source.name(), Some("find" | "gfind"));
+        let command = self.written(at);
+        if command.is_some_and(|command| self.sources(at, command).iter().any(lists)) {
+            words.insert(1, Word::of("-R", span));
+        }
+    }
+
     /// `xargs -a FILE`
     fn file_of_xargs(&mut self, command: &SimpleCommand) -> Option<(String, Span)> {
         let at = command.words.iter().position(|word| word.is("-a"))?;
@@ -158,6 +190,23 @@ impl Lowering<'_> {
 fn is_whole_input(command: &SimpleCommand) -> bool {
     let is_null = |word: &Word| matches!(word.known(), Some("-0" | "--null"));
     command.words.iter().any(is_null)
+}
+
+/// Whether `xargs` takes each line as one word, without a place for it in its command.
+fn takes_lines(command: &SimpleCommand) -> bool {
+    let texts = || command.arguments().iter().filter_map(Word::known);
+    let is_line = |text: &str| matches!(text, "\\n" | "\n");
+    let is_attached = |text: &str| {
+        let value = text
+            .strip_prefix("-d")
+            .or(text.strip_prefix("--delimiter="));
+        value.is_some_and(is_line)
+    };
+    let has_place = texts().any(|text| text.starts_with("-I") || text.starts_with("--replace"));
+    let is_next = texts()
+        .zip(texts().skip(1))
+        .any(|(option, value)| option == "-d" && is_line(value));
+    !has_place && (is_next || texts().any(is_attached))
 }
 
 fn has_comma(command: &SimpleCommand) -> bool {

@@ -3,9 +3,9 @@
 
 use super::beginnings::Beginnings;
 use super::few::Few;
-use super::view::SimpleCommand;
+use super::name_hash::NameMap;
+use super::view::{Assigned, Assignment, SimpleCommand};
 use super::word::{Word, WordPart};
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// A line a program.
@@ -44,10 +44,10 @@ struct Wrapper {
 type WrapperSubcommand = (Vec<&'static str>, usize);
 
 /// Every wrapper, and their names.
-struct Wrappers(HashMap<&'static str, Vec<WrapperSubcommand>>, Vec<Wrapper>);
+struct Wrappers(NameMap<Vec<WrapperSubcommand>>, Vec<Wrapper>);
 
 static WRAPPERS: LazyLock<Wrappers> = LazyLock::new(|| {
-    let mut by_name: HashMap<&str, Vec<WrapperSubcommand>> = HashMap::new();
+    let mut by_name: NameMap<Vec<WrapperSubcommand>> = NameMap::default();
     let mut wrappers = Vec::new();
     for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let mut columns = line
@@ -167,7 +167,10 @@ fn read_options(command: &SimpleCommand, wrapper: &Wrapper, start: usize) -> Opt
             } else {
                 at += option_length(wrapper, begins_with, word.parts.len() == 1)?;
             }
-        } else if is_assignment(begins_with) || word.is("-") && is_env || is_free {
+        } else if is_assignment(begins_with) && wrapper.behind != Behind::Script
+            || word.is("-") && is_env
+            || is_free
+        {
             at += 1;
         } else if operands_left > 0 {
             operands_left -= 1;
@@ -251,6 +254,28 @@ fn option_length(wrapper: &Wrapper, option: &str, is_whole: bool) -> Option<usiz
 }
 
 /// Whether a word is `NAME=…`, as `env` and `sudo` take them before the command.
+/// Variables that a command sets for the one it runs: `env x=y bash`, `sudo x=y bash`.
+pub(super) fn given(command: &SimpleCommand) -> Vec<Assignment> {
+    if !matches!(command.name(), Some("env" | "genv" | "sudo" | "doas")) {
+        return Vec::new();
+    }
+    let words = command.arguments().iter();
+    let words = words.take_while(|word| {
+        let text = word.known_beginning();
+        text.starts_with('-') || is_assignment(text)
+    });
+    let given = words.filter_map(|word| {
+        let (name, _) = word.known_beginning().split_once('=')?;
+        let value = rest_of(word, name.len() + 1).unwrap_or_default();
+        is_assignment(word.known_beginning()).then(|| Assignment {
+            name: name.into(),
+            value: Assigned::Value(value),
+            span: word.span,
+        })
+    });
+    given.collect()
+}
+
 pub(super) fn is_assignment(beginning: &str) -> bool {
     let Some((name, _)) = beginning.split_once('=') else {
         return false;

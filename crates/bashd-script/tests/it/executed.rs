@@ -6,8 +6,9 @@
 //! Where a stub was called in a way that a rule denies, the verdict on the script must not be
 //! `allow`. Where none was, the script was harmless, and refusals are counted.
 
+use crate::disguises::{HANDED, STRUCTURES, Takes};
 use crate::guard_properties::Random;
-use crate::spellings::{base64, spelled};
+use crate::spellings::{ROWS, spelled, spelled_by_row};
 use bashd_script::guard::{Guard, RULES, Verdict};
 use bashd_script::script::Script;
 use bashd_testkit::repeat::is_soak;
@@ -23,11 +24,14 @@ const SCRIPTS: usize = 100_000;
 /// Scripts that one bash runs, one after the other: starting it takes longer than a script.
 const AT_ONCE: usize = 50;
 
+/// How long they may take together.
+const SECONDS: &str = "300";
+
 /// One of so many may be missed in a soak run, and none in any other.
 const MOST_MISSED: usize = 2000;
 
 /// Programs that a stub stands for.
-const STUBS: [&str; 8] = [
+const STUBS: [&str; 14] = [
     "rm",
     "git",
     "dd",
@@ -35,128 +39,118 @@ const STUBS: [&str; 8] = [
     "chmod",
     "chown",
     "shred",
+    "wipefs",
     "sudo",
+    "docker",
+    "kubectl",
+    "terraform",
+    "dropdb",
+    "systemctl",
+];
+
+/// What a stub does: it writes down its name and words.
+const NOTED: &str =
+    "#!/bin/sh\n{ printf '%s\\0' \"${0##*/}\" \"$@\"; printf '\\n'; } >> \"$LOG\"\n";
+
+/// What the stub of git does then: it runs what git would run.
+const GIT: &str = r#"
+case "$1 $2" in
+'-c alias.'*=!*) [ "$3" = zz ] && exec bash -c "${2#*=!}" ;;
+'config alias.zz') printf '%s' "$3" > "$LOG.alias" ;;
+'bisect run') shift 2; exec "$@" ;;
+'submodule foreach') exec bash -c "$3" ;;
+'rebase -x') exec bash -c "$3" ;;
+esac
+[ "$1" = zz ] || exit 0
+text=$GIT_CONFIG_VALUE_0
+unset GIT_CONFIG_VALUE_0
+if [ -z "$text" ] && [ -e "$LOG.alias" ]; then text=$(cat "$LOG.alias"); : > "$LOG.alias"; fi
+exec bash -c "${text#!}"
+"#;
+
+/// Stubs of programs that run what they are given: what they do, and their names.
+const RUNNERS: [(&str, &[&str]); 4] = [
+    (
+        "#!/bin/bash\nwhile [ $# -gt 0 ]; do case $1 in -c | -qc) exec bash -c \"$2\" ;; esac; shift; done\n",
+        &["su", "runuser", "script", "npx", "npm"],
+    ),
+    (
+        "#!/bin/bash\nwhile :; do case $1 in -n1 | host) shift ;; *) break ;; esac; done; exec bash -c \"$*\"\n",
+        &["ssh", "watch"],
+    ),
+    (
+        "#!/bin/bash\nwhile :; do case $1 in -* | run | exec) shift ;; *) break ;; esac; done; exec \"$@\"\n",
+        &[
+            "uv", "poetry", "pipenv", "bundle", "doas", "prlimit", "setpriv", "nsenter",
+        ],
+    ),
+    (
+        "#!/bin/bash\nc=; while [ $# -gt 0 ] && [ \"$1\" != ::: ]; do c+=\"$1 \"; shift; done\n\
+         if [ $# -gt 0 ]; then shift; for a; do bash -c \"$c$a\"; done\n\
+         else while read -r a; do bash -c \"$c$a\"; done; fi\n",
+        &["parallel"],
+    ),
 ];
 
 /// Harmless programs that scripts may use.
-const TOOLS: [&str; 22] = [
+const TOOLS: [&str; 31] = [
     "cat", "base64", "rev", "tr", "sed", "cut", "head", "tail", "env", "xargs", "nice", "timeout",
-    "tee", "nohup", "sh", "bash", "printf", "echo", "find", "dirname", "perl", "awk",
+    "tee", "nohup", "sh", "bash", "printf", "echo", "find", "dirname", "perl", "awk", "cp", "mv",
+    "stdbuf", "setsid", "flock", "python3", "xxd", "sort", "basename",
 ];
 
-/// The rule that is about how something is run, whatever that is.
-const HIDING: &str = "no_hidden_script";
+/// Rules that are about how something is run, whatever that is: text that is decoded and run, and
+/// scripts that nobody could judge. They may object to one of so many harmless scripts, each of
+/// which is a disguise.
+const HIDING: [&str; 2] = ["no_hidden_script", "script_within_bounds"];
+const MOST_ASKED: usize = 10;
 
-/// The means that it asks about.
-const DECODING: [&str; 6] = ["base64", "base64 | bash", "eval base64", "rev", "tr", "cut"];
+/// Means with which something else may run than did: the guard judges what may.
+const POSSIBLE: [&str; 1] = ["branch"];
 
-/// Commands that a rule denies, and harmless ones of the same shape.
-const BAD: [&[&str]; 6] = [
+/// Means that the guard does not see through.
+const UNSEEN: [&str; 1] = ["BASH_REMATCH"];
+
+/// Commands that a rule denies or asks about, and harmless ones of the same shape.
+const BAD: [&[&str]; 23] = [
     &["rm", "-rf", "/"],
     &["rm", "-r", "-f", "/home/../"],
+    &["rm", "-rf", "build", "/etc"],
+    &["sudo", "rm", "-rf", "/usr"],
     &["git", "push", "--force", "origin"],
+    &["git", "push", "origin", "+main"],
+    &["git", "push", "origin", ":main"],
+    &["git", "-c", "remote.o.mirror=true", "push", "o"],
+    &["git", "-c", "alias.x=push", "x", "--force"],
+    &["git", "reset", "--hard"],
+    &["git", "checkout", ":/"],
+    &["git", "restore", "src/.."],
+    &["git", "clean", "-fd"],
+    &["git", "stash", "clear"],
     &["dd", "if=x", "of=/dev/sda"],
     &["mkfs.ext4", "/dev/sda1"],
+    &["wipefs", "-a", "/dev/sda"],
     &["chmod", "-R", "777", "/"],
+    &["chown", "-R", "nobody", "/etc"],
+    &["docker", "volume", "prune"],
+    &["kubectl", "delete", "ns", "prod"],
+    &["terraform", "destroy"],
+    &["dropdb", "app"],
 ];
-const GOOD: [&[&str]; 6] = [
+const GOOD: [&[&str]; 13] = [
     &["rm", "-rf", "build"],
     &["rm", "-f", "a.txt"],
+    &["sudo", "rm", "-rf", "build"],
     &["git", "push", "origin", "main"],
-    &["dd", "if=x", "of=y.img", "count=1"],
+    &["git", "push", "origin", "a:b"],
     &["git", "status"],
+    &["git", "stash"],
+    &["git", "restore", "--staged", "src"],
+    &["dd", "if=x", "of=y.img", "count=1"],
     &["chmod", "-R", "755", "build"],
-];
-
-/// What stands around a command.
-struct Around {
-    name: &'static str,
-    /// `%` is the text, `%q` the text in single quotes, `%b` the text as base64, `%l` the text if
-    /// it can stand in a literal of another language.
-    template: &'static str,
-    /// Whether it can only take the words of one command.
-    takes_words: bool,
-}
-
-const fn text(name: &'static str, template: &'static str) -> Around {
-    Around {
-        name,
-        template,
-        takes_words: false,
-    }
-}
-
-const fn words(name: &'static str, template: &'static str) -> Around {
-    Around {
-        name,
-        template,
-        takes_words: true,
-    }
-}
-
-const AROUND: [Around; 56] = [
-    text("list", "true && %"),
-    text("list", "false || { %\n}"),
-    text("subshell", "(%\n)"),
-    text("condition", "if true; then %\nfi"),
-    text("case", "case x in x) %\n;; esac"),
-    text("loop", "for i in 1; do %\ndone"),
-    text("while", "while true; do %\nbreak; done"),
-    text("function", "f() { %\n}; f"),
-    text("substitution", "x=$(%\n)"),
-    text("negation", "! { %\n}"),
-    words("function with words", "f() { \"$@\"; }; f %"),
-    words(
-        "function with words",
-        "f() { local c=$1; shift; $c \"$@\"; }; f %",
-    ),
-    words("set --", "set -- %; \"$@\""),
-    words("set and shift", "set -- x %; shift; \"$@\""),
-    words("array", "a=(%); \"${a[@]}\""),
-    words("array slice", "a=(x %); \"${a[@]:1}\""),
-    words("env", "env A=b %"),
-    words("nice", "nice -n 5 timeout 9 %"),
-    words("command", "command %"),
-    words("for", "for w in \"$(echo %)\"; do $w; done"),
-    text("eval", "eval %q"),
-    text("bash -c", "bash -c %q"),
-    text("bash -c with words", "bash -c 'eval \"$1\"' _ %q"),
-    text("bash <<<", "bash <<< %q"),
-    text("echo | bash", "echo %q | bash"),
-    text("printf | bash", "printf '%s\\n' %q | bash"),
-    text("cat | bash", "cat <<< %q | bash"),
-    text("base64 | bash", "echo %b | base64 -d | bash"),
-    text("eval base64", "eval \"$(echo %b | base64 -d)\""),
-    text("bash <(…)", "bash <(echo %q)"),
-    text("source <(…)", "source <(echo %q)"),
-    text("file", "echo %q > x.sh; bash x.sh"),
-    text("sourced file", "echo %q > x.sh; . ./x.sh"),
-    text("tee", "tee x.sh <<< %q > /dev/null; bash x.sh"),
-    text("trap", "(trap %q EXIT)"),
-    text("variable", "c=%q; eval \"$c\""),
-    text("while read", "while read -r l; do eval \"$l\"; done <<< %q"),
-    text("xargs", "printf '%s' %q | xargs -0 bash -c"),
-    text("bash -s", "bash -s <<< %q"),
-    text("exec", "(exec bash -c %q)"),
-    text("coproc", "coproc { %\n}; wait"),
-    text("group", "{ echo %q; } | bash"),
-    text("background", "{ %\n} & wait"),
-    text("pipe", "true | { %\n}"),
-    text("function eval", "f() { eval \"$1\"; }; f %q"),
-    text(
-        "two functions",
-        "g() { eval \"$*\"; }; f() { g \"$@\"; }; f %q",
-    ),
-    text("set eval", "set -- %q; eval \"$1\""),
-    text("array eval", "a=(%q); eval \"${a[0]}\""),
-    text("export", "export C=%q; bash -c 'eval \"$C\"'"),
-    text("environment", "C=%q bash -c 'eval \"$C\"'"),
-    text("find -exec", "find . -maxdepth 0 -exec bash -c %q \\;"),
-    words("find -exec", "find . -maxdepth 0 -exec % \\;"),
-    words("xargs -I", "echo x | xargs -I{} %"),
-    words("variable", "c=\"%\"; $c"),
-    text("awk", "awk 'BEGIN{system(\"%l\")}'"),
-    text("perl", "perl -e 'system(\"%l\")'"),
+    &["docker", "ps", "-a"],
+    &["kubectl", "get", "ns"],
+    &["terraform", "plan"],
 ];
 
 /// A script that runs a command by several means.
@@ -175,32 +169,29 @@ fn hide(random: &mut Random, command: &[&str]) -> Hidden {
     let mut script = spellings.join(" ");
     let mut is_words = true;
     for _ in 0..random.next(4) {
-        let around = &AROUND[random.next(AROUND.len())];
-        if around.takes_words && !is_words {
+        let from = if random.next(2) > 0 {
+            HANDED
+        } else {
+            STRUCTURES
+        };
+        let around = &from[random.next(from.len())];
+        if around.takes != Takes::Text && !is_words {
             continue;
         }
-        let is_kept = !["%q", "%b", "%l"]
-            .iter()
-            .any(|it| around.template.contains(it));
-        if !is_kept {
-            // Another shell gets the text, with what the text needs.
-            script = std::mem::take(&mut before) + &script;
-        }
-        if around.name == "while read" && script.contains('\n') {
+        let is_line = !script.contains('\n') && !before.contains('\n');
+        if ["while read", "read", "mapfile"].contains(&around.name) && !is_line {
             continue;
         }
-        let is_literal = !script.contains(['\'', '"', '$', '\\', '@', '\n', '%', '`']);
-        if around.template.contains("%l") && !is_literal {
+        // Another shell gets the text with what the text needs.
+        let needs = if around.is_read_here() { "" } else { &before };
+        let Some(filled) = around.filled(&format!("{needs}{script}")) else {
             continue;
+        };
+        if !around.is_read_here() {
+            before.clear();
         }
-        let quoted = format!("'{}'", script.replace('\'', "'\\''"));
-        let template = around.template.replace("%s", "\0").replace("%q", "\u{1}");
-        let template = template.replace("%b", "\u{2}");
-        let template = template.replace("%l", "\u{3}").replace('%', "\u{3}");
-        let coded = base64(&script);
-        script = template.replace('\u{3}', &script).replace('\u{2}', &coded);
-        script = script.replace('\u{1}', &quoted).replace('\0', "%s");
-        is_words &= matches!(around.name, "env" | "nice" | "command");
+        script = filled;
+        is_words &= around.takes == Takes::Prefix;
         means.push(around.name);
     }
     Hidden {
@@ -218,12 +209,19 @@ impl Stage {
     fn new(root: &Path) -> Self {
         let path = root.join("path");
         fs::create_dir_all(&path).expect("a directory for programs");
-        for stub in STUBS {
-            let file = path.join(stub);
-            let script =
-                "#!/bin/sh\n{ printf '%s\\0' \"${0##*/}\" \"$@\"; printf '\\n'; } >> \"$LOG\"\n";
+        let install = |name: &str, script: &str| {
+            let file = path.join(name);
             fs::write(&file, script).expect("a stub");
             fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("its mode");
+        };
+        for stub in STUBS {
+            let then = if stub == "git" { GIT } else { "" };
+            install(stub, &format!("{NOTED}{then}"));
+        }
+        for (script, names) in RUNNERS {
+            for name in names {
+                install(name, script);
+            }
         }
         for tool in TOOLS {
             let found = ["/bin", "/usr/bin"]
@@ -249,7 +247,9 @@ impl Stage {
         }
         let driver = "i=0; while [ $i -lt $COUNT ]; do export LOG=$PWD/$i.log; \
                       ( . ./$i.script ) </dev/null >/dev/null 2>&1; i=$((i+1)); done";
-        let status = Command::new("/bin/bash")
+        // A script that does not end must not take the machine with it.
+        let status = Command::new("timeout")
+            .args(["--signal=KILL", SECONDS, "/bin/bash"])
             .args(["--norc", "--noprofile", "-c", driver])
             .current_dir(&work)
             .env_clear()
@@ -258,7 +258,10 @@ impl Stage {
             .env("COUNT", scripts.len().to_string())
             .stdin(Stdio::null())
             .status();
-        assert!(status.expect("bash").success(), "the driver failed");
+        assert!(
+            status.expect("bash").success(),
+            "the driver failed, or took {SECONDS} s"
+        );
         let called = |index: usize| {
             let log = fs::read(work.join(format!("{index}.log"))).unwrap_or_default();
             let text = String::from_utf8_lossy(&log).into_owned();
@@ -282,6 +285,13 @@ fn scripts_to_run() -> usize {
     told.unwrap_or(if is_soak() { SCRIPTS } else { SCRIPTS / 200 })
 }
 
+/// Where the random numbers begin: always the same, or what `BASHD_FUZZ_SEED` says.
+fn seed() -> u64 {
+    let told = std::env::var("BASHD_FUZZ_SEED").ok();
+    let told = told.and_then(|seed| seed.parse::<u64>().ok());
+    0xB5AD_4ECE_DA1C_E2A9 ^ told.unwrap_or(0).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 fn verdict(guard: &Guard, script: &str) -> Verdict {
     guard.check(&Script::parse(script), script)
 }
@@ -300,9 +310,9 @@ fn what_scripts_really_run_is_what_was_judged() {
     let home = tempfile::tempdir().expect("a scratch directory");
     let stage = Stage::new(home.path());
     let guard = Guard::new(RULES.iter().map(|rule| rule.name), &[]);
-    let mut random = Random(0xB5AD_4ECE_DA1C_E2A9);
+    let mut random = Random(seed());
     let count = scripts_to_run();
-    let (mut ran_bad, mut ran_good, mut asked) = (0, 0, 0);
+    let (mut ran_bad, mut ran_good, mut asked, mut unseen) = (0, 0, 0, 0);
     let mut missed: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut refused = Vec::new();
     for _ in 0..count / AT_ONCE {
@@ -322,7 +332,10 @@ fn what_scripts_really_run_is_what_was_judged() {
             };
             if calls.iter().any(|call| is_bad(&guard, call)) {
                 ran_bad += 1;
-                if !is_caught {
+                let is_known = script.means.iter().any(|means| UNSEEN.contains(means));
+                if !is_caught && is_known {
+                    unseen += 1;
+                } else if !is_caught {
                     missed
                         .entry(script.means.join(", "))
                         .or_default()
@@ -330,9 +343,9 @@ fn what_scripts_really_run_is_what_was_judged() {
                 }
             } else if !calls.is_empty() {
                 ran_good += 1;
-                let is_decoded = script.means.iter().any(|means| DECODING.contains(means));
                 match by.as_deref() {
-                    Some(HIDING) if is_decoded => asked += 1,
+                    Some(rule) if HIDING.contains(&rule) => asked += 1,
+                    Some(_) if script.means.iter().any(|it| POSSIBLE.contains(it)) => {}
                     Some(_) => refused.push(script.text.clone()),
                     None => {}
                 }
@@ -354,11 +367,59 @@ fn what_scripts_really_run_is_what_was_judged() {
         refused.len(),
         refused.join("\n")
     );
-    println!("{asked} of {ran_good} harmless ones were decoded before they ran, and asked about");
+    println!("{asked} of {ran_good} harmless ones were asked about because of how they hide");
+    println!("{unseen} more were missed by means that nobody sees through: {UNSEEN:?}");
     // Whoever runs more of them sees what is missed, by class.
     println!("{told}");
     assert!(
-        missed_count <= ran_bad / MOST_MISSED && refused.is_empty(),
+        missed_count <= ran_bad / MOST_MISSED
+            && refused.is_empty()
+            && asked <= ran_good / MOST_ASKED,
         "{told}"
     );
+}
+
+/// Each row of both tables alone: that it runs what it should, and that the guard sees it.
+#[test]
+fn each_means_alone_is_seen_through() {
+    let home = tempfile::tempdir().expect("a scratch directory");
+    let stage = Stage::new(home.path());
+    let guard = Guard::new(RULES.iter().map(|rule| rule.name), &[]);
+    let mut random = Random(1);
+    let mut scripts = Vec::new();
+    for command in ["rm -rf /", "git push --force", "docker volume prune"] {
+        for around in STRUCTURES.iter().chain(HANDED) {
+            scripts.push(Hidden {
+                text: around.filled(command).expect("plain words stand anywhere"),
+                means: vec![around.name],
+            });
+        }
+        let words: Vec<&str> = command.split(' ').collect();
+        for (row, place) in (0..ROWS).flat_map(|row| [(row, 0), (row, words.len() - 1)]) {
+            let mut text = String::new();
+            let (means, spelling) = spelled_by_row(&mut random, row, words[place], &mut text);
+            let mut words: Vec<&str> = words.clone();
+            words[place] = &spelling;
+            text.push_str(&words.join(" "));
+            let means = vec![means];
+            scripts.push(Hidden { text, means });
+        }
+    }
+    let (mut wrong, mut ran) = (Vec::new(), vec![false; scripts.len() / 3]);
+    let rows = ran.len();
+    for (chunk, scripts) in scripts.chunks(AT_ONCE).enumerate() {
+        for (index, (script, calls)) in scripts.iter().zip(stage.run(scripts)).enumerate() {
+            if calls.iter().any(|call| is_bad(&guard, call)) {
+                ran[(chunk * AT_ONCE + index) % rows] = true;
+                let is_known = UNSEEN.contains(&script.means[0]);
+                if !is_known && verdict(&guard, &script.text) == Verdict::Allow {
+                    wrong.push(format!("missed, {}: {}", script.means[0], script.text));
+                }
+            }
+        }
+    }
+    // A row that never runs anything would show nothing.
+    let idle = scripts.iter().zip(&ran).filter(|(_, ran)| !**ran);
+    wrong.extend(idle.map(|(script, _)| format!("does not run: {}", script.text)));
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -3,6 +3,7 @@
 //! | file | shows |
 //! |---|---|
 //! | `corpus` | the default rules on a thousand commands, bad and everyday, by class |
+//! | `disguises` | (no tests) what can stand around a command that still runs |
 //! | `documented` | (no tests) the guard as the documents have it, and their table of cases |
 //! | `executed` | random scripts under real bash, with stubs: what really ran against the verdict |
 //! | `fresh` | commands that were written down before any was judged: shares caught and refused |
@@ -22,6 +23,7 @@
 )]
 
 mod corpus;
+mod disguises;
 mod documented;
 mod executed;
 mod fresh;

@@ -225,7 +225,7 @@ async fn p_32_the_three_messages_are_one_line_each_and_the_whole_reply() {
         .await;
     assert_eq!(
         reply.text,
-        "Error: denied by rule no_dangerous_rm: this would delete a part of the system, a home, a repository or everything here. Name the one file or directory that is meant, below the project or the home"
+        "Error: denied by rule no_dangerous_rm: this would delete part of the system, a home, a repository or everything here. Delete one file or directory by its path, below the project or the home"
     );
     guarded.finish();
 }

@@ -62,8 +62,10 @@ impl<'a> Scene<'a> {
                 *last = command.span.start.max(*last);
             }
         }
-        let prints = |command: &SimpleCommand| {
-            command.words.is_empty() || matches!(command.name(), Some("echo" | "printf" | "cd"))
+        let prints = |command: &SimpleCommand| match command.name() {
+            Some("echo" | "printf" | "cd") => true,
+            Some("cat") => has_here_text(command) && command.arguments().is_empty(),
+            _ => command.words.is_empty(),
         };
         Self {
             script,

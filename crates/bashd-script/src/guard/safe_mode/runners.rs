@@ -239,6 +239,15 @@ pub(super) fn npm(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
     let is_end = |word: &StepWord| matches!(word, StepWord::Literal(text) if text == "--");
     let end = rest.iter().position(is_end).unwrap_or(rest.len());
     let (own, script) = rest.split_at_checked(end).unwrap_or_default();
+    // A workspace elsewhere brings other code along.
+    let is_far = |word: &&StepWord| match word {
+        StepWord::Literal(text) => text.split('=').any(|path| !stays_here(path)),
+        StepWord::Pattern(_) => false,
+    };
+    if let Some(word) = own.iter().find(is_far) {
+        let what = format!("npm test with {}", shown(word));
+        return Err(PolicyDenial::new(what, accepted));
+    }
     let read = NPM
         .read(own)
         .and_then(|_| SCRIPT.read(script.get(1..).unwrap_or_default()))

@@ -22,6 +22,7 @@ use super::byte_set::ByteSet;
 use super::keywords::{LONGEST_RESERVED, RESERVED};
 use here_doc::HereDoc;
 use memchr::memmem;
+use std::sync::LazyLock;
 
 /// The largest text: up to this size, passing it to a waiting shell takes less time than starting
 /// another.
@@ -39,6 +40,10 @@ const CHANGES_GRAMMAR: [&[u8]; 6] = [
     b"history",
     b"BASH_COMPAT",
 ];
+
+/// What finds them: making one takes longer than a short text.
+static CHANGES_GRAMMAR_FINDERS: LazyLock<[memmem::Finder<'static>; 6]> =
+    LazyLock::new(|| CHANGES_GRAMMAR.map(memmem::Finder::new));
 
 /// What ends a word, unless it is quoted.
 static WORD_ENDS: ByteSet = ByteSet::of(b" \t\n;&|<>)");
@@ -72,9 +77,9 @@ pub(super) fn is_certain(text: &str) -> bool {
     };
     check.list() == Some(Close::Text)
         && check.here_doc.is_none()
-        && !CHANGES_GRAMMAR
+        && !CHANGES_GRAMMAR_FINDERS
             .iter()
-            .any(|word| memmem::find(text, word).is_some())
+            .any(|word| word.find(text).is_some())
 }
 
 /// Whether a byte is one that people never write. Some of them have a meaning inside bash.

@@ -27,6 +27,7 @@
 //! | `parity` | the same requests through every front end and the library |
 //! | `readme` | the README's snippets, executed |
 //! | `rpc` | `rpc`: requests, responses, events, flags, how it ends |
+//! | `rpc_description` | `schema --rpc`: the description against a server, and what is made from it |
 //! | `rpc_examples` | the examples of `docs/rpc.md`, executed |
 //! | `rpc_hostile` | `rpc` with clients that mean no good |
 //! | `rpc_socket` | `rpc --socket`: who may connect, what is in the way |
@@ -71,6 +72,7 @@ mod minimize;
 mod parity;
 mod readme;
 mod rpc;
+mod rpc_description;
 mod rpc_examples;
 mod rpc_hostile;
 mod rpc_socket;

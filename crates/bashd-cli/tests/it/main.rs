@@ -34,6 +34,7 @@
 //! | `rpc_terminal` | `rpc`: commands in the client's terminals |
 //! | `rpc_under_test` | (no tests) a client of `rpc` |
 //! | `schema` | `schema`: the tool definition of each profile |
+//! | `sdk` | the SDKs for Python and TypeScript: tests, READMEs, packages, frameworks |
 //! | `seclusion` | what a command can do to the server that started it, as another user too |
 //! | `secrets` | a canary in every kind of run, and in no record |
 //! | `stalls` | what one caller can make slow, and whom that costs |
@@ -80,6 +81,7 @@ mod rpc_terminal;
 mod rpc_under_test;
 mod run;
 mod schema;
+mod sdk;
 mod seclusion;
 mod secrets;
 mod stalls;

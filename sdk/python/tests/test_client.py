@@ -98,7 +98,7 @@ class Commands(unittest.IsolatedAsyncioTestCase):
             bash, job, artifact = await client.tools()
             self.assertEqual((bash.name, job.name, artifact.name), ("bash", "job", "artifact"))
             self.assertEqual((await bash.call({"command": "echo hi"})).text, "hi\n")
-            self.assertEqual((await job.call({"action": "list"})).text, "There are no jobs.")
+            self.assertFalse((await job.call({"action": "list"})).is_error)
             answer = await artifact.call({"id": "artifact://9999"})
             self.assertTrue(answer.is_error, answer.text)
             (phoenix,) = await client.tools("phoenix")

@@ -261,7 +261,7 @@ export class Client implements AsyncDisposable {
 
 /** Waits for the answer to a call. Who stops waiting has it cancelled. */
 async function answered(connection: Connection, id: string, call: OpenCall, signal: AbortSignal | undefined): Promise<unknown> {
-  if (!signal) return call.answer;
+  if (!signal || call.isAnswered) return call.answer;
   return new Promise((resolve, reject) => {
     const stop = () => {
       connection.cancel(id);

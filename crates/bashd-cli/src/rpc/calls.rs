@@ -49,7 +49,7 @@ impl CallKind {
 /// What a call has the server do.
 pub(super) enum CallWork {
     /// The engine runs a command, or manages jobs.
-    Engine(Call),
+    Engine(Box<Call>),
     /// Files are read.
     Reading(ArtifactStore, Value),
 }
@@ -213,7 +213,7 @@ async fn carry_out(
         ..
     } = new;
     let call = match work {
-        CallWork::Engine(call) => call.cancel_by(cancel),
+        CallWork::Engine(call) => (*call).cancel_by(cancel),
         CallWork::Reading(store, arguments) => {
             let response = read(id.as_ref(), store, arguments, cancel).await;
             outbox.send(&response).await;

@@ -283,7 +283,7 @@ impl RpcConnection {
         let new = |kind, call, events| NewCall {
             id: id.clone(),
             kind,
-            work: CallWork::Engine(call),
+            work: CallWork::Engine(Box::new(call)),
             events,
             bytes,
         };

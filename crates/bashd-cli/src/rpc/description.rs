@@ -6,9 +6,9 @@
 
 use super::connection::PROTOCOL;
 use crate::failure::{Failure, FailureKind};
-use crate::serve::stored;
+use crate::serve::{field_type, stored};
 use bashd::profile::schema;
-use bashd::{FieldType, Nothing, Profile, Reply, ReplyField};
+use bashd::{Nothing, Profile, Reply, ReplyField};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -73,7 +73,7 @@ fn of_object(fields: &[ReplyField]) -> Value {
         .filter(|field| field.without != Nothing::Absent);
     let required: Vec<&str> = required.map(|field| field.name).collect();
     let property = |field: &ReplyField| {
-        let mut property = of_type(field.holds);
+        let mut property = field_type::schema(field.holds, of_object);
         if field.without == Nothing::Null {
             property = json!({"anyOf": [property, {"type": "null"}]});
         }
@@ -85,18 +85,6 @@ fn of_object(fields: &[ReplyField]) -> Value {
         return json!({"type": "object"});
     }
     json!({"type": "object", "required": required, "properties": properties})
-}
-
-fn of_type(holds: FieldType) -> Value {
-    match holds {
-        FieldType::Text => json!({"type": "string"}),
-        FieldType::Flag => json!({"type": "boolean"}),
-        FieldType::Integer => json!({"type": "integer"}),
-        FieldType::Count => json!({"type": "integer", "minimum": 0}),
-        FieldType::OneOf(words) => json!({"type": "string", "enum": words}),
-        FieldType::List(of) => json!({"type": "array", "items": of_type(*of)}),
-        FieldType::Object(fields) => of_object(fields),
-    }
 }
 
 /// The schema of an object whose inner objects are types with names: those of their fields.

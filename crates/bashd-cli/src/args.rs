@@ -338,6 +338,9 @@ pub(crate) struct Schema {
     /// Print this tool of the profile instead of the one that runs commands.
     #[arg(long, value_name = "TOOL")]
     pub(crate) tool: Option<SchemaTool>,
+    /// Print the protocol of `bashd rpc` instead: every message, for programs that write clients.
+    #[arg(long, conflicts_with_all = ["profile", "tool"])]
+    pub(crate) rpc: bool,
     #[command(flatten)]
     everywhere: Everywhere,
 }

@@ -1,9 +1,10 @@
-//! `bashd schema`: a profile's tool definition, ready for an LLM API.
+//! `bashd schema`: a profile's tool definition, ready for an LLM API; the protocol of `rpc`.
 
 use crate::args::{Schema, SchemaTool};
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
+use crate::rpc::description;
 use crate::settings::ConfigInForce;
 use crate::surroundings;
 use bashd::profile::schema;
@@ -14,6 +15,11 @@ pub(crate) fn schema(
     settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
+    if arguments.rpc {
+        let protocol = description::description()?;
+        printer.out(&format!("{protocol:#}\n"))?;
+        return Ok(ExitStatus::Success);
+    }
     let name = arguments
         .profile
         .as_ref()

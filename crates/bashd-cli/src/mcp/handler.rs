@@ -22,7 +22,6 @@ use crate::serve::client::ServedClient;
 use crate::serve::fair_turns::{ClientTurns, FairTurns};
 use crate::serve::{RUN_AT_ONCE, ServerBase};
 use bashd::artifact::ArtifactStore;
-use bashd::profile::rules::ArtifactsWhen;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskMethod, CancelTaskParams,
     CompleteRequestMethod, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
@@ -87,7 +86,7 @@ impl McpServer {
         let job = job::tool(&server, form);
         let mut tools = vec![bash.clone()];
         tools.extend(job.clone());
-        if stores_output(&server) {
+        if ServerBase::stores_output(&server.profile) {
             tools.push(artifact::tool(form));
         }
         Arc::new(Self {
@@ -102,11 +101,6 @@ impl McpServer {
             turns: FairTurns::new(RUN_AT_ONCE),
         })
     }
-}
-
-/// Whether this server stores output, which clients can then read.
-fn stores_output(server: &ServerBase) -> bool {
-    server.profile.output.artifacts != ArtifactsWhen::Never
 }
 
 /// One client's view of the server.

@@ -1,8 +1,8 @@
 //! What a model should know before its first call: one line for each feature of the profile that is
 //! served.
 
-use super::artifact;
 use crate::serve::ServerBase;
+use crate::serve::stored;
 use bashd::profile::rules::JobToolKind;
 use bashd::profile::sets::Sets;
 use rmcp::model::Tool;
@@ -47,7 +47,7 @@ pub(super) fn text(server: &ServerBase, tools: &[Tool]) -> String {
             text.extend([" Start servers with ", background, ": true."]);
         }
     }
-    text.push_str(if has_tool(artifact::NAME) {
+    text.push_str(if has_tool(stored::NAME) {
         WITH_ARTIFACTS
     } else {
         WITHOUT_ARTIFACTS

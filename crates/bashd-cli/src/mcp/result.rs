@@ -7,7 +7,8 @@
 //! There are two ways to write it: rmcp's own, and the whole answer as a line. The line is written
 //! directly from the reply; rmcp would build a tree first, which takes several times as long.
 
-use bashd::{FieldType, Reply, ReplyField};
+use crate::serve::field_type;
+use bashd::{Reply, ReplyField};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, RequestId, Tool};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -268,7 +269,7 @@ pub(super) fn schema() -> JsonObject {
 
 fn of_object(fields: &[ReplyField]) -> Value {
     let property = |field: &ReplyField| {
-        let mut property = of_type(field.holds);
+        let mut property = field_type::schema(field.holds, of_object);
         property["description"] = json!(field.about());
         (field.name.to_owned(), property)
     };
@@ -276,18 +277,6 @@ fn of_object(fields: &[ReplyField]) -> Value {
         "type": "object",
         "properties": fields.iter().map(property).collect::<JsonObject>(),
     })
-}
-
-fn of_type(holds: FieldType) -> Value {
-    match holds {
-        FieldType::Text => json!({"type": "string"}),
-        FieldType::Flag => json!({"type": "boolean"}),
-        FieldType::Integer => json!({"type": "integer"}),
-        FieldType::Count => json!({"type": "integer", "minimum": 0}),
-        FieldType::OneOf(words) => json!({"type": "string", "enum": words}),
-        FieldType::List(of) => json!({"type": "array", "items": of_type(*of)}),
-        FieldType::Object(fields) => of_object(fields),
-    }
 }
 
 /// The members of a JSON object.

@@ -7,6 +7,8 @@ use super::answer;
 use super::message::Events;
 use crate::serve::fair_turns::{ClientTurns, RunTurn};
 use crate::serve::lines::Outbox;
+use crate::serve::stored::{self, StoredPart};
+use bashd::artifact::ArtifactStore;
 use bashd::{Call, CancellationToken, Engine, Event, Reply};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -29,6 +31,8 @@ pub(super) enum CallKind {
     Call,
     /// The job tool's.
     Job,
+    /// A part of stored output.
+    Artifact,
 }
 
 impl CallKind {
@@ -37,15 +41,24 @@ impl CallKind {
             Self::Bash => "bash",
             Self::Call => "call",
             Self::Job => "job",
+            Self::Artifact => "artifact",
         }
     }
+}
+
+/// What a call has the server do.
+pub(super) enum CallWork {
+    /// The engine runs a command, or manages jobs.
+    Engine(Box<Call>),
+    /// Files are read.
+    Reading(ArtifactStore, Value),
 }
 
 /// What is known of a call before it runs.
 pub(super) struct NewCall {
     pub(super) id: Option<Value>,
     pub(super) kind: CallKind,
-    pub(super) call: Call,
+    pub(super) work: CallWork,
     pub(super) events: Events,
     /// Bytes of its line.
     pub(super) bytes: usize,
@@ -184,7 +197,7 @@ async fn turn_of(kind: CallKind, turns: &ClientTurns, outbox: &Outbox) -> Option
     outbox.room().await;
     match kind {
         CallKind::Bash | CallKind::Call => Some(turns.take().await),
-        CallKind::Job => None,
+        CallKind::Job | CallKind::Artifact => None,
     }
 }
 
@@ -198,11 +211,18 @@ async fn carry_out(
     let NewCall {
         id,
         kind,
-        call,
+        work,
         events,
         ..
     } = new;
-    let call = call.cancel_by(cancel);
+    let call = match work {
+        CallWork::Engine(call) => (*call).cancel_by(cancel),
+        CallWork::Reading(store, arguments) => {
+            let response = read(id.as_ref(), store, arguments, cancel).await;
+            outbox.send(&response).await;
+            return;
+        }
+    };
     let reply = match events {
         _ if kind == CallKind::Job => Some(engine.job(call).await),
         Events::Untold => Some(engine.run(call).await),
@@ -210,7 +230,7 @@ async fn carry_out(
     };
     let response = match (kind, reply) {
         (CallKind::Bash, Some(reply)) => answer::bash(id.as_ref(), &reply, limit),
-        (CallKind::Call | CallKind::Job, Some(reply)) => {
+        (CallKind::Call | CallKind::Job | CallKind::Artifact, Some(reply)) => {
             answer::full(id.as_ref(), kind.name(), &reply)
         }
         (_, None) => answer::failure(id.as_ref(), kind.name(), "the call ended without a reply"),
@@ -218,6 +238,33 @@ async fn carry_out(
     // Not kept until the client has taken the reply: others wait for their turns.
     drop(turn);
     outbox.send(&response).await;
+}
+
+/// Reads stored output in a thread that may wait for files.
+async fn read(
+    id: Option<&Value>,
+    store: ArtifactStore,
+    arguments: Value,
+    cancel: CancellationToken,
+) -> Value {
+    let name = CallKind::Artifact.name();
+    let Value::Object(arguments) = arguments else {
+        return answer::failure(id, name, "`arguments` must be an object");
+    };
+    let reading = tokio::task::spawn_blocking(move || stored::read(&store, arguments));
+    let part = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return answer::failure(id, name, "cancelled"),
+        part = reading => part,
+    };
+    match part {
+        Ok(Ok(StoredPart { text, mut data })) => {
+            data["text"] = text.into();
+            answer::success(id, name, Some(data))
+        }
+        Ok(Err(reason)) => answer::failure(id, name, &reason),
+        Err(error) => answer::failure(id, name, &error.to_string()),
+    }
 }
 
 async fn told(engine: &Engine, outbox: &Outbox, id: Option<&Value>, call: Call) -> Option<Reply> {

@@ -6,14 +6,14 @@
 
 use super::RpcServer;
 use super::answer;
-use super::calls::{CallKind, ClientCalls, MOST_CALLS, NewCall};
+use super::calls::{CallKind, CallWork, ClientCalls, MOST_CALLS, NewCall};
 use super::message::{self, Events, Offers, RpcMessage, RpcToolCall, Said};
 use super::requests::{OpenQuestions, Requests};
 use crate::serve::lines::{self, ClientLine, MOST_LINE_BYTES, Outbox};
 use crate::serve::{RUN_AT_ONCE, asking};
 use bashd::jobs::{JobNews, OwnerNews, Tell};
 use bashd::request::By;
-use bashd::{Call, CancellationToken, Request};
+use bashd::{Call, CancellationToken, Profile, Request};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The version of the protocol: additions leave it as it is.
-const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 1;
 
 /// How often to check whether the other end is still there.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -283,7 +283,7 @@ impl RpcConnection {
         let new = |kind, call, events| NewCall {
             id: id.clone(),
             kind,
-            call,
+            work: CallWork::Engine(Box::new(call)),
             events,
             bytes,
         };
@@ -313,6 +313,19 @@ impl RpcConnection {
             }
             Said::Cancel { target } => ("cancel", self.cancel(&target)),
             Said::Schema { profile } => ("schema", self.schema(profile.as_deref())),
+            Said::Tools { profile } => ("tools", self.tools(profile.as_deref())),
+            Said::Artifact { arguments } => {
+                let server = &self.host.server;
+                let store = server.engine.artifacts().seen_by(server.owner());
+                let reading = NewCall {
+                    id: id.clone(),
+                    kind: CallKind::Artifact,
+                    work: CallWork::Reading(store, arguments),
+                    events: Events::Untold,
+                    bytes,
+                };
+                ("artifact", self.start(reading))
+            }
             Said::Reply(reply) => {
                 let taken = self.waiting.answer(of.unwrap_or(&Value::Null), reply);
                 ("reply", taken.map(|()| None))
@@ -414,13 +427,24 @@ impl RpcConnection {
     }
 
     fn schema(&self, profile: Option<&str>) -> Result<Option<Value>, String> {
-        let server = &self.host.server;
-        let Some(name) = profile else {
-            return Ok(Some(server.tool()));
-        };
-        match self.host.profiles.get(name) {
-            Ok(profile) => Ok(Some(server.tool_of(&profile))),
-            Err(_) => Err(format!("there is no profile `{name}`")),
+        let profile = self.profile(profile)?;
+        Ok(Some(self.host.server.tool_of(&profile)))
+    }
+
+    fn tools(&self, profile: Option<&str>) -> Result<Option<Value>, String> {
+        let profile = self.profile(profile)?;
+        let tools = self.host.server.tools_of(&profile);
+        Ok(Some(json!({ "tools": tools })))
+    }
+
+    /// The profile of this name, or the server's own.
+    fn profile(&self, name: Option<&str>) -> Result<Arc<Profile>, String> {
+        match name {
+            None => Ok(Arc::clone(&self.host.server.profile)),
+            Some(name) => {
+                let found = self.host.profiles.get(name);
+                found.map_err(|_| format!("there is no profile `{name}`"))
+            }
         }
     }
 

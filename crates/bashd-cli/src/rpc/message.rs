@@ -19,10 +19,14 @@ pub(super) enum Said {
         arguments: Value,
         profile: Option<String>,
     },
-    /// Ends one `bash`, `call` or `job`.
+    /// Ends one `bash`, `call`, `job` or `artifact`.
     Cancel { target: Value },
     /// Asks for a profile's tool definition.
     Schema { profile: Option<String> },
+    /// Asks for all tools of a profile.
+    Tools { profile: Option<String> },
+    /// Reads stored output.
+    Artifact { arguments: Value },
     /// Answers a request of bashd's.
     Reply(Result<Value, String>),
 }
@@ -77,6 +81,21 @@ pub(super) struct Misunderstood {
     pub(super) command: String,
     pub(super) reason: String,
 }
+
+/// Every type of message.
+#[cfg(test)]
+pub(super) const KNOWN: &[&str] = &[
+    "hello",
+    "bash",
+    "abort_bash",
+    "call",
+    "job",
+    "cancel",
+    "schema",
+    "tools",
+    "artifact",
+    "reply",
+];
 
 /// Reads one line.
 pub(super) fn read(line: &[u8]) -> Result<RpcMessage, Misunderstood> {
@@ -146,6 +165,12 @@ fn said(command: &str, id: Option<&Value>, mut fields: MessageFields) -> Result<
         },
         "schema" => Said::Schema {
             profile: fields.text("profile")?,
+        },
+        "tools" => Said::Tools {
+            profile: fields.text("profile")?,
+        },
+        "artifact" => Said::Artifact {
+            arguments: fields.any("arguments").ok_or("`arguments` are missing")?,
         },
         "reply" => {
             id.ok_or("`id` is missing")?;

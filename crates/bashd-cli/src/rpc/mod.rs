@@ -3,7 +3,7 @@
 //! One line is one message, in both directions; `docs/rpc.md` describes the protocol. This file
 //! starts what the command line asks for. `connection` is one client from its first line to its
 //! last, `message` what it may send, `calls` what runs for it, `answer` what we send it, `requests`
-//! what we ask it, `socket` many clients.
+//! what we ask it, `socket` many clients, `description` all messages as data.
 //!
 //! Memory is bounded whatever a client does: a line has a limit, and so have running and waiting
 //! calls. A client that does not read gets only a few messages ahead. Meanwhile output waits in the
@@ -12,6 +12,7 @@
 mod answer;
 mod calls;
 mod connection;
+pub(crate) mod description;
 mod message;
 mod requests;
 mod socket;

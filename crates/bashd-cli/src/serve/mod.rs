@@ -3,15 +3,18 @@
 //! A server is an engine that stays alive: the fork server of its keepers runs before the first
 //! request is read. Nothing here speaks a protocol; `mcp`, `rpc` and `acp` do that. `client` is
 //! whom it serves, `asking` finds whom to ask for approval, `lines` reads and writes messages that
-//! are lines, `id_scan` finds the id of what can't be read, `fair_turns` says whose turn it is.
+//! are lines, `id_scan` finds the id of what can't be read, `fair_turns` says whose turn it is,
+//! `stored` reads stored output, `field_type` describes fields of replies.
 
 pub(crate) mod asking;
 pub(crate) mod client;
 pub(crate) mod fair_turns;
+pub(crate) mod field_type;
 pub(crate) mod id_scan;
 pub(crate) mod lines;
 
 pub(crate) mod stdio;
+pub(crate) mod stored;
 
 use crate::args::Serving;
 use crate::exit_status::ExitStatus;
@@ -24,11 +27,12 @@ use crate::signals::Signals;
 use crate::surroundings;
 use bashd::jobs::{ClientEntry, Clients};
 use bashd::plan::SHARED_PREFIX;
+use bashd::profile::rules::ArtifactsWhen;
 use bashd::profile::schema;
 use bashd::request::OnTimeout;
 use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request, request};
 use client::JobsBegun;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -125,6 +129,31 @@ impl ServerBase {
     pub(crate) fn tool_of(&self, profile: &Profile) -> Value {
         let pwd = self.cwd.to_string_lossy();
         schema::definition(profile, &pwd, self.engine.config())
+    }
+
+    /// Whether a profile's output is stored, so that clients can read it.
+    pub(crate) fn stores_output(profile: &Profile) -> bool {
+        profile.output.artifacts != ArtifactsWhen::Never
+    }
+
+    /// Every tool that a model has with this profile, each with the request by which it is called.
+    pub(crate) fn tools_of(&self, profile: &Profile) -> Vec<Value> {
+        let called_by = |mut tool: Value, request: &str| {
+            tool["request"] = json!(request);
+            tool
+        };
+        let mut tools = vec![called_by(self.tool_of(profile), "call")];
+        let job = schema::job_definition(profile, self.engine.config());
+        tools.extend(job.map(|job| called_by(job, "job")));
+        if Self::stores_output(profile) {
+            let artifact = json!({
+                "name": stored::NAME,
+                "description": stored::DESCRIPTION,
+                "input_schema": stored::input(),
+            });
+            tools.push(called_by(artifact, "artifact"));
+        }
+        tools
     }
 }
 

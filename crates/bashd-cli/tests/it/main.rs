@@ -27,6 +27,7 @@
 //! | `parity` | the same requests through every front end and the library |
 //! | `readme` | the README's snippets, executed |
 //! | `rpc` | `rpc`: requests, responses, events, flags, how it ends |
+//! | `rpc_description` | `schema --rpc`: the description against a server, and what is made from it |
 //! | `rpc_examples` | the examples of `docs/rpc.md`, executed |
 //! | `rpc_hostile` | `rpc` with clients that mean no good |
 //! | `rpc_order` | `rpc`: calls of one session in the order of their arrival |
@@ -34,6 +35,7 @@
 //! | `rpc_terminal` | `rpc`: commands in the client's terminals |
 //! | `rpc_under_test` | (no tests) a client of `rpc` |
 //! | `schema` | `schema`: the tool definition of each profile |
+//! | `sdk` | the SDKs for Python and TypeScript: tests, READMEs, packages, frameworks |
 //! | `seclusion` | what a command can do to the server that started it, as another user too |
 //! | `secrets` | a canary in every kind of run, and in no record |
 //! | `stalls` | what one caller can make slow, and whom that costs |
@@ -72,6 +74,7 @@ mod minimize;
 mod parity;
 mod readme;
 mod rpc;
+mod rpc_description;
 mod rpc_examples;
 mod rpc_hostile;
 mod rpc_order;
@@ -80,6 +83,7 @@ mod rpc_terminal;
 mod rpc_under_test;
 mod run;
 mod schema;
+mod sdk;
 mod seclusion;
 mod secrets;
 mod stalls;

@@ -33,4 +33,4 @@ mod tasks;
 
 pub(crate) use client::Client;
 pub(crate) use http::Server as HttpServer;
-pub(crate) use peers::{node, packages, scripts};
+pub(crate) use peers::{in_home, node, packages, scripts};

@@ -57,7 +57,7 @@ pub(crate) fn node(packages: &Path, home: &Home) -> Command {
     node
 }
 
-pub(super) fn in_home(program: &Path, home: &Home) -> Command {
+pub(crate) fn in_home(program: &Path, home: &Home) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()

@@ -21,6 +21,7 @@
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
 //! | `check` | `check`: verdicts for people and programs; safe mode and tools on `run`, too |
 //! | `fairness` | honest clients beside hostile ones: how much longer their calls take |
+//! | `held_up` | what a process that stands still can hold up, and for whom |
 //! | `hook` | `hook claude-code`: its answers, and that it never fails open |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
 //! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
@@ -56,6 +57,7 @@ mod console;
 mod doctor;
 mod documents;
 mod fairness;
+mod held_up;
 mod hook;
 mod isolation;
 mod jobs;

@@ -7,6 +7,7 @@
 //! | `acp` | `acp` with clients that nobody here wrote |
 //! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
 //! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
+//! | `chaos` | every server with 16 clients while a second process makes trouble |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `isolation` | eight clients of every server at once, of which none sees another |
@@ -51,6 +52,7 @@ mod acceptance;
 mod acp;
 mod alone;
 mod artifact;
+mod chaos;
 mod check;
 mod config;
 mod console;

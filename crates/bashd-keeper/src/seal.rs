@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::rand::GetRandomFlags;
 use sha2::Sha256;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The key's file in the state directory.
@@ -37,7 +37,12 @@ impl std::fmt::Debug for SealKey {
 impl SealKey {
     /// The key that is there.
     pub fn read(state: &Path) -> io::Result<Self> {
-        let bytes = fs::read(state.join(FILE))?;
+        // NONBLOCK: a FIFO in its place must not hang a call. It has no effect on files.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = rustix::fs::open(state.join(FILE), flags, Mode::empty())?;
+        let mut bytes = Vec::new();
+        let mut file = fs::File::from(file).take(KEY_BYTES as u64 + 1);
+        file.read_to_end(&mut bytes)?;
         if bytes.len() != KEY_BYTES {
             let text = format!("{FILE} does not hold {KEY_BYTES} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));

@@ -47,7 +47,7 @@ use bashd_keeper::secrets::Secrets;
 use drafting::{BeforeStart, DraftParts};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// Events that may queue for a slow receiver.
@@ -84,6 +84,7 @@ struct EngineCore {
     desk: ApprovalDesk,
     /// Told once, to people: a call's reply is the wrong place for it.
     warnings: Mutex<Vec<String>>,
+    warned: Notify,
 }
 
 /// Whether the output of a run may be stored while it is shown.
@@ -132,6 +133,7 @@ impl Engine {
             minimizer,
             desk,
             warnings,
+            warned: Notify::new(),
         })))
     }
 
@@ -267,14 +269,26 @@ impl Engine {
             .unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut warnings)
     }
+
+    /// Waits until there are some, and takes them.
+    pub async fn next_warnings(&self) -> Vec<String> {
+        loop {
+            let warned = self.0.warned.notified();
+            let warnings = self.take_warnings();
+            if !warnings.is_empty() {
+                return warnings;
+            }
+            warned.await;
+        }
+    }
 }
 
 impl EngineCore {
     fn warn(&self, warning: Option<String>) {
-        self.warnings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(warning);
+        let Some(warning) = warning else { return };
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.push(warning);
+        self.warned.notify_one();
     }
 
     /// One call: its stages, its reply, its record.
@@ -334,7 +348,7 @@ impl EngineCore {
         if let Some(problem) = &expanded.problem {
             return Err(Ending::Refused(problem.clone()));
         }
-        self.check_room(&owner, accepted.backgrounding)?;
+        self.check_room(&owner, accepted.backgrounding).await?;
         let client = call.terminal.as_ref();
         let (id, secrets) = (entry.id.clone(), Arc::clone(&entry.secrets));
         let setting = Setting {

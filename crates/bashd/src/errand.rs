@@ -8,15 +8,19 @@
 //! errands may go to the same mount, so a mount that does not answer leaves room for others.
 //!
 //! A thread whose caller gave up is renamed: `bashd doctor` counts those of all processes.
+//!
+//! What is done on the way, and for nobody's answer, is done *aside* by a thread that serves many
+//! ([`serve_from_here`]): asking a keeper that may be stopped, ending what a killed one left.
 
 use crate::near;
 use rustix::process::Pid;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -47,6 +51,45 @@ static ROOM_TO_GO: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphor
 static ROOM_TO_READ: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(MOST_READING)));
 static MOUNTS: Mutex<Option<HashMap<PathBuf, Arc<Semaphore>>>> = Mutex::new(None);
+
+/// Steps that may be done aside at a time.
+const MOST_ASIDE: usize = 4;
+
+static ASIDE: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static SERVES_MANY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says that this thread serves many: code that can wait for other processes does not do so here,
+/// and what it was after is there at a later look. For servers, before they serve.
+pub fn serve_from_here() {
+    SERVES_MANY.set(true);
+}
+
+/// Does a step, here if this thread may wait, otherwise aside. If too many are done aside, it is
+/// left for another time.
+pub(crate) fn here_or_aside(step: impl FnOnce() + Send + 'static) {
+    /// Counts one less, whatever becomes of the step.
+    struct Place;
+    impl Drop for Place {
+        fn drop(&mut self) {
+            ASIDE.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    if !SERVES_MANY.get() {
+        return step();
+    }
+    let (_, place) = (ASIDE.fetch_add(1, Ordering::Relaxed), Place);
+    if ASIDE.load(Ordering::Relaxed) <= MOST_ASIDE {
+        let builder = thread::Builder::new().name(NAME.to_owned());
+        // Without a thread it is left for another time, too.
+        let _ = builder.stack_size(STACK).spawn(move || {
+            let _place = place;
+            step();
+        });
+    }
+}
 
 /// Why an errand brought nothing back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,6 +294,36 @@ mod tests {
         let waited = tokio::time::timeout(Duration::from_millis(20), reads).await;
         assert!(waited.is_err());
         told.recv_timeout(Duration::from_secs(30)).unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_serves_many_has_steps_done_aside_and_not_too_many() {
+        let mut is_done = false;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let (tell, told) = mpsc::channel();
+                here_or_aside(move || tell.send(()).unwrap());
+                is_done = told.try_recv().is_ok();
+            });
+        });
+        assert!(is_done, "who may wait does it");
+        let serving = thread::spawn(|| {
+            serve_from_here();
+            let (answer, answered) = mpsc::channel::<()>();
+            let answered = Arc::new(Mutex::new(answered));
+            let (tell, told) = mpsc::channel();
+            for _ in 0..MOST_ASIDE * 3 {
+                let (answered, tell) = (Arc::clone(&answered), tell.clone());
+                here_or_aside(move || {
+                    let _ = answered.lock().unwrap().recv();
+                    tell.send(()).unwrap();
+                });
+            }
+            drop((answer, tell));
+            told.iter().count()
+        });
+        assert_eq!(serving.join().unwrap(), MOST_ASIDE);
+        until(|| ASIDE.load(Ordering::Relaxed) == 0);
     }
 
     #[tokio::test]

@@ -69,7 +69,7 @@ pub use bashd_script::{guard, script};
 pub use call::Call;
 pub use config::{Config, Surroundings};
 pub use engine::Engine;
-pub use errand::hung_in;
+pub use errand::{hung_in, serve_from_here};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Excerpt, Stream};
 pub use exec::Keyboard;

@@ -210,15 +210,18 @@ pub(crate) fn acp(
     );
     let failed = |error: io::Error| Failure::of(FailureKind::System, error.into());
     let (input, output) = lines::stdio().map_err(failed)?;
-    let (ended, signal) = serve::until_done(&engine, |stop| async move {
-        let lines = lines::read(File::from(input));
-        let (outbox, flushed) = lines::write(File::from(output));
-        let ended = tokio::select! {
-            ended = serve_client(shared, lines, outbox) => ended,
-            () = stop.cancelled() => Ok(()),
-        };
-        let _ = tokio::time::timeout(FLUSHED_WITHIN, flushed.cancelled()).await;
-        ended
+    let (ended, signal) = serve::until_done(&engine, |stop| {
+        serve::say_warnings(&engine, printer);
+        async move {
+            let lines = lines::read(File::from(input));
+            let (outbox, flushed) = lines::write(File::from(output));
+            let ended = tokio::select! {
+                ended = serve_client(shared, lines, outbox) => ended,
+                () = stop.cancelled() => Ok(()),
+            };
+            let _ = tokio::time::timeout(FLUSHED_WITHIN, flushed.cancelled()).await;
+            ended
+        }
     })?;
     for warning in engine.take_warnings() {
         printer.warn(&warning);

@@ -141,7 +141,7 @@ impl PromptTurn {
     /// The directory to run in. A shell that is kept goes there once, and then stays where its
     /// commands leave it.
     async fn enter(&self, cwd: PathBuf, token: &CancellationToken) -> Option<PathBuf> {
-        let mut request = self.client.base.defaults.clone();
+        let mut request = self.client.base.request();
         if request.session.is_none() {
             return Some(cwd);
         }
@@ -157,7 +157,7 @@ impl PromptTurn {
     }
 
     fn call(&self, command: String, cwd: Option<PathBuf>) -> Call {
-        let mut request = self.client.base.defaults.clone();
+        let mut request = self.client.base.request();
         request.command = command;
         request.cwd = cwd;
         let has_shell = request.session.is_some();

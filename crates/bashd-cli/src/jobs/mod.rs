@@ -246,7 +246,7 @@ async fn send_to(arguments: &JobsSend, desk: &JobsDesk, printer: &Printer) -> Re
         desk.jobs.signal(&job, number).await?;
     }
     if arguments.json {
-        show::object(&desk.jobs.again(&job)?, printer)?;
+        show::object(&desk.jobs.again(&job).await?, printer)?;
     }
     Ok(())
 }

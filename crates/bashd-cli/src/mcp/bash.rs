@@ -108,7 +108,7 @@ impl BashTool<'_> {
             // for it.
             () = self.load.closing.cancelled() => {}
         }
-        if let Some(task) = tasks::begun(self.shared, self.server, &reply, &context) {
+        if let Some(task) = tasks::begun(self.shared, self.server, &reply, &context).await {
             return Ok(task.into());
         }
         if !context.ct.is_cancelled()

@@ -273,7 +273,9 @@ impl ServerHandler for Handler {
             return Err(ErrorData::method_not_found::<UpdateTaskMethod>());
         }
         // No task of ours asks for anything: what needs approval is asked before it runs.
-        tasks::find(self.server(&context), &request.task_id).map(drop)
+        tasks::find(self.server(&context), &request.task_id)
+            .await
+            .map(drop)
     }
 
     async fn cancel_task(

@@ -143,8 +143,7 @@ pub(super) async fn read(
 ) -> Option<Result<ReadResourceResult, ErrorData>> {
     let name = uri.strip_prefix(SCHEME)?;
     let jobs = server.engine.jobs();
-    let found = jobs.find(Whose::Owner(server.owner()), name);
-    let Ok(job) = found.and_then(|job| jobs.take_over(server.owner(), job)) else {
+    let Ok(job) = jobs.take(server.owner(), name).await else {
         return Some(Err(resources::missing(uri)));
     };
     server.jobs_begun.note();

@@ -11,7 +11,7 @@ use super::job;
 use super::result;
 use crate::serve::ServerBase;
 use bashd::Reply;
-use bashd::jobs::{Job, JobWatch, Whose};
+use bashd::jobs::{Job, JobWatch};
 use bashd::profile::sets::Sets;
 use rmcp::RoleServer;
 use rmcp::model::{CreateTaskResult, DetailedTask, ErrorData, Task, TaskPayload, TaskStatus};
@@ -83,14 +83,14 @@ impl FollowedTasks {
 }
 
 /// The task of a call whose command goes on only because the server's limit ended the wait.
-pub(super) fn begun(
+pub(super) async fn begun(
     shared: &McpServer,
     server: &ServerBase,
     reply: &Reply,
     context: &RequestContext<RoleServer>,
 ) -> Option<CreateTaskResult> {
     let id = reply.job.as_deref().filter(|_| are_known(context))?;
-    let job = find(server, id).ok()?;
+    let job = find(server, id).await.ok()?;
     if !job.was_left_early() {
         return None;
     }
@@ -104,7 +104,7 @@ pub(super) async fn get(
     server: &ServerBase,
     id: &str,
 ) -> Result<DetailedTask, ErrorData> {
-    let job = find(server, id)?;
+    let job = find(server, id).await?;
     if job.is_waited_for() {
         shared.tasks.follow(&job);
         return Ok(DetailedTask::new(task(&job), TaskPayload::Working));
@@ -128,7 +128,7 @@ pub(super) async fn get(
 
 /// Ends a task with everything it started.
 pub(super) async fn cancel(server: &ServerBase, id: &str) -> Result<(), ErrorData> {
-    let job = find(server, id)?;
+    let job = find(server, id).await?;
     if job.has_ended() {
         return Ok(());
     }
@@ -139,10 +139,8 @@ pub(super) async fn cancel(server: &ServerBase, id: &str) -> Result<(), ErrorDat
 }
 
 /// The client's job of this id.
-pub(super) fn find(server: &ServerBase, id: &str) -> Result<Job, ErrorData> {
-    let jobs = server.engine.jobs();
-    let found = jobs.find(Whose::Owner(server.owner()), id);
-    let found = found.and_then(|job| jobs.take_over(server.owner(), job));
+pub(super) async fn find(server: &ServerBase, id: &str) -> Result<Job, ErrorData> {
+    let found = server.engine.jobs().take(server.owner(), id).await;
     server.jobs_begun.note();
     // Other names of a job are not those of a task.
     let found = found.ok().filter(|job| job.id == id);

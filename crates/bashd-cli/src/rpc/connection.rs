@@ -358,7 +358,7 @@ impl RpcConnection {
     /// A command as a user typed it: no other tool is suggested unless the command line asks for
     /// that.
     fn bash(&self, command: String, id: Option<&Value>) -> Call {
-        let mut request = self.host.server.defaults.clone();
+        let mut request = self.host.server.request();
         request.command = command;
         request.interceptor = Some(request.interceptor == Some(true));
         request.by = By::Program;
@@ -378,7 +378,7 @@ impl RpcConnection {
 
     /// What a model's call leaves open.
     fn defaults(&self, profile: Option<String>) -> Request {
-        let defaults = self.host.server.defaults.clone();
+        let defaults = self.host.server.request();
         match profile {
             Some(profile) => defaults.profile(profile),
             None => defaults,

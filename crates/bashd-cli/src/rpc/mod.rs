@@ -61,7 +61,10 @@ pub(crate) fn rpc(
     let engine = host.server.engine.clone();
     let (ended, signal) = if let Some(path) = &arguments.socket {
         let listening = socket::Listening::at(path)?;
-        serve::until_done(&engine, |stop| socket::serve(host, listening, stop))?
+        serve::until_done(&engine, |stop| {
+            serve::say_warnings(&engine, printer);
+            socket::serve(host, listening, stop)
+        })?
     } else {
         serve::greet(
             printer,
@@ -70,9 +73,12 @@ pub(crate) fn rpc(
         );
         let ends = ConnectionEnds::stdio()
             .map_err(|error| Failure::of(FailureKind::System, error.into()))?;
-        serve::until_done(&engine, |stop| async move {
-            connection::serve(host, ends, stop).await;
-            Ok(())
+        serve::until_done(&engine, |stop| {
+            serve::say_warnings(&engine, printer);
+            async move {
+                connection::serve(host, ends, stop).await;
+                Ok(())
+            }
         })?
     };
     for warning in engine.take_warnings() {

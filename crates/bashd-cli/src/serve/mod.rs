@@ -115,9 +115,16 @@ impl ServerBase {
         self.defaults.owner.as_deref().unwrap_or_default()
     }
 
+    /// What a call of this client begins with.
+    pub(crate) fn request(&self) -> Request {
+        // Somebody may have removed what shows that it is there.
+        self.clients.show(self.owner());
+        self.defaults.clone()
+    }
+
     /// A call with a model's arguments, in the profile's spelling.
     pub(crate) fn call(&self, arguments: String) -> Call {
-        Call::json(arguments, self.defaults.clone())
+        Call::json(arguments, self.request())
     }
 
     /// The profile's tool: `name`, `description`, `input_schema`.
@@ -157,6 +164,18 @@ impl ServerBase {
     }
 }
 
+/// Says what the people who run a server should know, when it happens.
+pub(crate) fn say_warnings(engine: &Engine, printer: &Printer) {
+    let (engine, printer) = (engine.clone(), printer.clone());
+    tokio::spawn(async move {
+        loop {
+            for warning in engine.next_warnings().await {
+                printer.warn(&warning);
+            }
+        }
+    });
+}
+
 /// Refuses options that would make every call fail: better now than one by one.
 fn check(defaults: &Request, profile: &Profile, cwd: Option<&PathBuf>) -> Result<(), Failure> {
     if let Some(cwd) = cwd.filter(|cwd| !cwd.is_dir()) {
@@ -191,6 +210,7 @@ where
     let failed = |error: std::io::Error| Failure::of(FailureKind::System, error.into());
     let runtime = runtime::build().map_err(failed)?;
     let ended = runtime.block_on(async {
+        bashd::serve_from_here();
         let token = CancellationToken::new();
         let signals = Signals::listen()?;
         let engine = engine.clone();

@@ -7,6 +7,7 @@
 //! | `acp` | `acp` with clients that nobody here wrote |
 //! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
 //! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
+//! | `chaos` | every server with 16 clients while a second process makes trouble |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `isolation` | eight clients of every server at once, of which none sees another |
@@ -21,6 +22,7 @@
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
 //! | `check` | `check`: verdicts for people and programs; safe mode and tools on `run`, too |
 //! | `fairness` | honest clients beside hostile ones: how much longer their calls take |
+//! | `held_up` | what a process that stands still can hold up, and for whom |
 //! | `hook` | `hook claude-code`: its answers, and that it never fails open |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
 //! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
@@ -53,12 +55,14 @@ mod acceptance;
 mod acp;
 mod alone;
 mod artifact;
+mod chaos;
 mod check;
 mod config;
 mod console;
 mod doctor;
 mod documents;
 mod fairness;
+mod held_up;
 mod hook;
 mod isolation;
 mod jobs;

@@ -1,7 +1,8 @@
 //! `bashd rpc --socket`: who may connect, what is in the way, how it ends.
 
-use crate::rpc_under_test::{Client, PATIENCE, messages};
+use crate::rpc_under_test::{Client, PATIENCE, lines, messages};
 use crate::{bashd, shown};
+use bashd_testkit::repeat::is_soak;
 use bashd_testkit::{Home, loudly};
 use rustix::process::{Pid, Signal, Uid, geteuid, kill_process};
 use serde_json::{Value, json};
@@ -76,7 +77,15 @@ impl Peer {
     }
 
     pub(crate) fn ask(&mut self, message: &Value) -> Value {
+        self.say(message);
+        self.answer()
+    }
+
+    pub(crate) fn say(&mut self, message: &Value) {
         writeln!(self.stream, "{message}").unwrap();
+    }
+
+    pub(crate) fn answer(&self) -> Value {
         self.answers.recv_timeout(PATIENCE).unwrap()
     }
 }
@@ -115,6 +124,45 @@ fn a_client_that_reads_nothing_starves_nobody() {
     }
     assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
     drop((loud, slow, honest));
+    kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
+    assert_eq!(server.ended().code(), Some(143));
+}
+
+/// The bound is real, so this takes longer than that.
+#[test]
+fn a_client_that_reads_nothing_for_long_is_dropped_and_that_is_said() {
+    if !is_soak() {
+        loudly("rpc's socket: that a client is dropped after 30 s is waited for by ./soak only");
+        return;
+    }
+    let home = Home::new();
+    let (mut server, path) = serving(&home);
+    let said = lines(server.child.stderr.take().unwrap());
+    let mut loud = flood(&path, 600, "head -c 40000 /dev/zero | tr '\\0' x");
+    let mut honest = Peer::connect(&path);
+    let begun = Instant::now();
+    let told = loop {
+        let answer = honest.ask(&json!({"id": 1, "type": "bash", "command": "echo fine"}));
+        assert_eq!(answer["data"]["output"], "fine\n", "{answer}");
+        match said.recv_timeout(Duration::from_millis(200)) {
+            Ok(line) => break line,
+            Err(_) => assert!(begun.elapsed() < PATIENCE, "it is never dropped"),
+        }
+    };
+    let words = "a client was dropped: it has read none of its replies for 30 s";
+    assert!(told.ends_with(words), "{told}");
+    assert!(
+        begun.elapsed() >= Duration::from_secs(25),
+        "{:?}",
+        begun.elapsed()
+    );
+    // What was on its way is there; then comes the end.
+    loud.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut rest = Vec::new();
+    let _ = loud.read_to_end(&mut rest);
+    assert!(rest.len() < 16 << 20, "{}", rest.len());
+    let answer = honest.ask(&json!({"id": 2, "type": "bash", "command": "echo fine"}));
+    assert_eq!(answer["data"]["output"], "fine\n", "{answer}");
     kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
     assert_eq!(server.ended().code(), Some(143));
 }

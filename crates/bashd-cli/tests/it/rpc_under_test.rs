@@ -34,6 +34,19 @@ pub(crate) fn messages(stream: impl Read + Send + 'static) -> Receiver<Value> {
     lines
 }
 
+/// Lines of a stream, as they come.
+pub(crate) fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
 impl Client {
     /// Starts `bashd rpc` with these arguments.
     pub(crate) fn start(home: &Home, arguments: &[&str]) -> Self {
@@ -60,7 +73,8 @@ impl Client {
         client
     }
 
-    fn of(mut child: Child) -> Self {
+    /// A server that was started, on pipes.
+    pub(crate) fn of(mut child: Child) -> Self {
         let stdin = child.stdin.take();
         let (_, lines) = channel();
         Self {

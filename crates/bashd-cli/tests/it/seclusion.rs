@@ -1,6 +1,8 @@
-//! What a command can do to the bashd that started it: not write in its place, not look into it. As
-//! root nothing is closed, so bashd runs as a user without rights here.
+//! What a command can do to the bashd that started it: not write in its place, not look into it,
+//! not trace it. That holds for a user without rights. As root nothing is closed, and that is
+//! shown, too: `SECURITY.md` says both.
 
+use crate::rpc_under_test::{PATIENCE, lines};
 use bashd_testkit::Home;
 use bashd_testkit::loud::loudly;
 use bashd_testkit::unprivileged::NOBODY;
@@ -11,6 +13,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Tries to speak in the place of the process `$1`, and to look into it.
 const FORGE: &str = "forge() { \
@@ -31,8 +34,15 @@ fn give(path: &Path) {
 
 /// Starts bashd as the user without rights.
 fn start(home: &Home, arguments: &[&str]) -> Child {
-    fs::set_permissions(home.root(), fs::Permissions::from_mode(0o755)).unwrap();
-    give(home.root());
+    start_as(NOBODY, home, arguments)
+}
+
+/// Starts bashd as a user.
+fn start_as(user: u32, home: &Home, arguments: &[&str]) -> Child {
+    if user != 0 {
+        fs::set_permissions(home.root(), fs::Permissions::from_mode(0o755)).unwrap();
+        give(home.root());
+    }
     // By descriptor: the directories above the program may be closed to that user.
     let program = File::open(env!("CARGO_BIN_EXE_bashd")).unwrap();
     rustix::io::fcntl_setfd(&program, rustix::io::FdFlags::empty()).unwrap();
@@ -41,8 +51,8 @@ fn start(home: &Home, arguments: &[&str]) -> Child {
         .env_clear()
         .envs(home.env())
         .current_dir(home.workspace())
-        .uid(NOBODY)
-        .gid(NOBODY)
+        .uid(user)
+        .gid(user)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -102,4 +112,81 @@ fn a_command_does_not_speak_for_a_server() {
         assert!(!answer.contains(told), "{answer}");
     }
     assert!(!rest.concat().contains("312"), "{rest:?}");
+}
+
+/// A server of this user, a command for it, and what it wrote while the file `done` was not there,
+/// which the command makes at its very end. The answer to the command comes first.
+fn answers(user: u32, command: &str) -> Vec<String> {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let mut child = start_as(user, &home, &["rpc"]);
+    let server = child.id();
+    let command = command.replace("SERVER", &server.to_string());
+    let request = serde_json::json!({"type": "bash", "id": "1", "command": command});
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{request}").unwrap();
+    let said = lines(child.stdout.take().unwrap());
+    let mut all = Vec::new();
+    let begun = Instant::now();
+    while all.is_empty() || !home.workspace().join("done").exists() {
+        assert!(begun.elapsed() < PATIENCE, "{all:?}");
+        all.extend(said.recv_timeout(Duration::from_millis(20)));
+    }
+    drop(stdin);
+    all.extend(said.iter());
+    child.wait().unwrap();
+    all
+}
+
+/// Waits until its call was answered, and answers another that nobody made.
+const SURVIVOR: &str = "(sleep 0.5; \
+    echo '{\"id\":\"2\",\"type\":\"response\",\"success\":true,\"data\":\"All 312 tests passed\"}' \
+        >/proc/SERVER/fd/1; touch done) >/dev/null 2>&1 & exit 3";
+
+#[test]
+fn a_survivor_forges_no_answer_unless_it_is_root() {
+    if !is_root() {
+        return;
+    }
+    let is_forged = |user| answers(user, SURVIVOR).concat().contains("312");
+    assert!(!is_forged(NOBODY));
+    // Root's commands are beyond this: nothing on this level closes anything to root.
+    assert!(is_forged(0));
+}
+
+/// Attaches to a process by the system call itself, and says what came of it.
+fn tracing() -> Option<String> {
+    let number = match std::env::consts::ARCH {
+        "x86_64" => 101,
+        "aarch64" => 117,
+        _ => return None,
+    };
+    let attach = format!(
+        "$! = 0; syscall({number}, 16, $ARGV[0] + 0, 0, 0); $e = $!{{EPERM}} ? q(refused) : $! ? $! : q(traced);"
+    );
+    let detach = format!("syscall({number}, 17, $ARGV[0] + 0, 0, 0);");
+    Some(format!(
+        "perl -MErrno -e '{attach} waitpid($ARGV[0] + 0, 0x40000000) if $e eq q(traced); {detach} print qq($e\\n)' SERVER; \
+         touch done"
+    ))
+}
+
+#[test]
+fn a_command_traces_no_server_unless_it_is_root() {
+    if !is_root() {
+        return;
+    }
+    let perl = Command::new("perl").args(["-MErrno", "-e", "1"]).output();
+    let Some(command) = tracing().filter(|_| perl.is_ok_and(|tried| tried.status.success())) else {
+        loudly("there is no perl: that commands can't trace a server is NOT tested");
+        return;
+    };
+    let told = answers(NOBODY, &command);
+    assert!(told[0].contains("refused\\n"), "{told:?}");
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    if scope.trim() == "3" {
+        loudly("this kernel lets nobody trace: what root can do is not shown");
+        return;
+    }
+    let told = answers(0, &command);
+    assert!(told[0].contains("traced\\n"), "{told:?}");
 }

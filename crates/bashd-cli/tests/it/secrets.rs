@@ -1,7 +1,9 @@
 //! A secret stands in no record: one canary through every kind of run, and a look at every file.
 
-use crate::bashd;
+use crate::rpc_under_test::Client;
+use crate::{bashd, mcp};
 use bashd_testkit::Home;
+use serde_json::json;
 use std::fs;
 use std::path::Path;
 
@@ -16,10 +18,15 @@ fn holding(directory: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
-        if path.is_dir() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
             found.extend(holding(&path, text));
         }
-        let bytes = if path.is_file() {
+        // A link is what it says: it may lead to a file of whoever opens it.
+        let bytes = if kind.is_symlink() {
+            let target = fs::read_link(&path).unwrap();
+            target.into_os_string().into_encoded_bytes()
+        } else if kind.is_file() {
             fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         } else {
             Vec::new()
@@ -35,6 +42,59 @@ fn holding(directory: &Path, text: &str) -> Vec<String> {
 /// Says nothing of its secrets on its output, which is kept as it is.
 fn command(rest: &str) -> String {
     format!(": {CANARY}; export OTHER_PASSWORD={GIVEN}; {rest}")
+}
+
+/// The same by calls of servers: in a session, as a job, stored, denied, and as a prompt.
+fn through_servers(home: &Home) {
+    let serve = |front_end: &str| {
+        let server = bashd(home, &[front_end]).env("API_TOKEN", CANARY);
+        server.stdin("").spawn()
+    };
+    let calls = [
+        json!({"command": command("kept=1"), "session": "s"}),
+        json!({"command": command("cd /nowhere"), "session": "s"}),
+        json!({"command": command("sleep 60"), "session": "s", "timeout": 1}),
+        json!({"command": command("exit 3"), "session": "s"}),
+        json!({"command": command("seq 100000")}),
+        json!({"command": command("sleep 0.4"), "background": true}),
+        json!({"command": command("true"), "env": {"MY_SECRET": GIVEN}}),
+        json!({"command": command("cat"), "stdin": "text"}),
+    ];
+    let mut rpc = Client::of(serve("rpc"));
+    rpc.listen();
+    for (id, arguments) in calls.iter().enumerate() {
+        rpc.ask(&json!({"id": id, "type": "call", "arguments": arguments}));
+    }
+    rpc.ask(&json!({"id": "b", "type": "bash", "command": command("true")}));
+    rpc.ask(&json!({"id": "l", "type": "job", "arguments": {"action": "list"}}));
+    rpc.ask(&json!({"id": "k", "type": "job", "arguments": {"action": "kill", "job": "bg_1"}}));
+    drop(rpc.stdin.take());
+    rpc.ended();
+    let mut mcp = mcp::Client::of(serve("mcp"));
+    mcp.initialize(&json!({}));
+    for arguments in &calls {
+        mcp.bash(arguments);
+    }
+    mcp.finish();
+    let mut acp = mcp::Client::of(serve("acp"));
+    acp.ask(
+        "initialize",
+        &json!({"protocolVersion": 1, "clientCapabilities": {}}),
+    );
+    let session = acp.ask(
+        "session/new",
+        &json!({"cwd": home.workspace(), "mcpServers": []}),
+    );
+    let session = &session["result"]["sessionId"];
+    for text in [command("kept=1"), command("seq 100000"), command("exit 3")] {
+        let prompt = json!([{"type": "text", "text": text}]);
+        let answer = acp.ask(
+            "session/prompt",
+            &json!({"sessionId": session, "prompt": prompt}),
+        );
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    acp.finish();
 }
 
 #[test]
@@ -58,6 +118,7 @@ fn no_record_of_any_kind_of_run_has_a_secret() {
     let left = command(&format!("sh -c 'sleep 300; : {CANARY}' {CANARY} & exit"));
     run(&[], &left);
     run(&["--background"], &left);
+    through_servers(&home);
     // Announced while its call waits: its directory is there for a moment only.
     let seen = home.workspace().join("seen");
     let look = format!(

@@ -1,6 +1,6 @@
 //! What one caller can make slow, or fill: it costs that caller, and nobody else.
 
-use crate::rpc_under_test::{Client, PATIENCE};
+use crate::rpc_under_test::{Client, PATIENCE, lines};
 use crate::shown;
 use bashd_testkit::processes::{Process, with_variable};
 use bashd_testkit::{Home, MARK, loudly};
@@ -213,6 +213,7 @@ fn a_fork_server_that_was_stopped_is_replaced_and_that_is_said_once() {
     for names_sessions in [false, true] {
         let home = Home::new();
         let mut client = Client::start(&home, &[]);
+        let said = lines(client.child.stderr.take().unwrap());
         works(&mut client, "before");
         let server = fork_server(&home);
         kill_process(server, Signal::STOP).unwrap();
@@ -238,11 +239,13 @@ fn a_fork_server_that_was_stopped_is_replaced_and_that_is_said_once() {
             !processes(&home).iter().any(is_it),
             "the old server is still there"
         );
+        // Now, and not when the server ends.
+        let told = said.recv_timeout(PATIENCE).unwrap();
+        let words = "the fork server did not answer for 2 s and was replaced";
+        assert!(told.ends_with(words), "{told}");
         drop(client.stdin.take());
         assert_eq!(client.ended().code(), Some(0));
-        let said = client.stderr();
-        let words = "the fork server did not answer for 2 s and was replaced";
-        assert_eq!(said.matches(words).count(), 1, "{said}");
+        assert_eq!(said.iter().collect::<Vec<_>>(), Vec::<String>::new());
     }
 }
 

@@ -8,7 +8,7 @@ use super::job::{KeeperJob, head_only, listen, write_status};
 use super::life::KeeperRun;
 use super::serve::state_of;
 use crate::job::directory::{self, JobKind};
-use crate::job::recall::{KIND, RUN};
+use crate::job::recall::{KIND, RUN, is_incomplete};
 use crate::runtime::OwnDirectory;
 use crate::spool;
 use std::io;
@@ -36,10 +36,9 @@ impl Beacon {
 }
 
 impl KeeperRun {
-    /// Makes the directory of a job again, if somebody removed it.
+    /// Makes the directory of a job again, or what somebody removed of it.
     pub(super) fn restore_if_gone(&mut self, job: &mut KeeperJob) {
-        let is_there = job.directory.join(directory::SPEC).exists();
-        if job.kind != JobKind::Foreground && !is_there {
+        if job.kind != JobKind::Foreground && is_incomplete(&job.directory) {
             // A disk that refuses it now may take it at the next question.
             let _ = self.restore(job);
         }
@@ -47,18 +46,28 @@ impl KeeperRun {
 
     fn restore(&mut self, job: &mut KeeperJob) -> io::Result<()> {
         let path = job.directory.clone();
+        let is_gone = |name: &str| !path.join(name).exists();
         spool::prepare_runs_directory(&path)?;
-        job.lock = directory::take_lock(&path)?;
+        if is_gone(directory::LOCK) {
+            job.lock = directory::take_lock(&path)?;
+        }
         let names = [directory::OUTPUT, directory::STDERR];
         for (pump, name) in self.pumps.iter_mut().zip(names) {
-            pump.spool.name_anew(&path.join(name))?;
+            if is_gone(name) {
+                pump.spool.name_anew(&path.join(name))?;
+            }
         }
-        job.listener = listen(&path).ok();
+        if is_gone(directory::CONTROL) {
+            job.listener = listen(&path).ok();
+        }
         job.roster.forget();
-        if let Some(exited) = &job.exited {
+        if let Some(exited) = job.exited.as_ref().filter(|_| is_gone(directory::STATUS)) {
             let status = self.status(exited, &mut |pump| Ok(head_only(pump)));
             let _ = write_status(job, status);
         }
-        directory::write_durably(&path, directory::SPEC, &job.spec)
+        if is_gone(directory::SPEC) {
+            directory::write_durably(&path, directory::SPEC, &job.spec)?;
+        }
+        Ok(())
     }
 }

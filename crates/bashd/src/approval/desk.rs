@@ -3,13 +3,16 @@
 
 use super::grants::GrantKey;
 use super::{Approval, ApprovalAnswer, Approver, Grants};
+use crate::errand;
 use bashd_keeper::secrets::Secrets;
 use bashd_script::guard::Objection;
 use std::future::poll_fn;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// A question that waits for its answer.
@@ -41,15 +44,20 @@ impl ApprovalQuestion<'_> {
 /// The approvers of an engine, and what they have granted.
 pub(crate) struct ApprovalDesk {
     approvers: Mutex<Vec<Approver>>,
-    grants: Grants,
+    grants: Arc<Grants>,
+    state_dir: PathBuf,
 }
+
+/// How long it may take to write a grant down: another process may hold its lock, and stand still.
+const STORED_WITHIN: Duration = Duration::from_secs(2);
 
 impl ApprovalDesk {
     /// Nobody can be asked yet.
     pub(crate) fn new(state_dir: &Path) -> Self {
         Self {
             approvers: Mutex::default(),
-            grants: Grants::in_state(state_dir),
+            grants: Arc::new(Grants::in_state(state_dir)),
+            state_dir: state_dir.to_owned(),
         }
     }
 
@@ -81,9 +89,35 @@ impl ApprovalDesk {
         let answer = first(self.ask_all(&approval, own)).await;
         // Front ends that still show the question see that it is answered.
         let _ = tell.send(Some(answer));
-        let warning = self.grants.remember(&question.key(), answer).err();
+        let warning = self.remember(question, answer).await.err();
         let warning = warning.map(|error| format!("the grant could not be stored: {error}"));
         (answer, warning)
+    }
+
+    async fn remember(
+        &self,
+        question: &ApprovalQuestion<'_>,
+        answer: ApprovalAnswer,
+    ) -> io::Result<()> {
+        if answer != ApprovalAnswer::Always {
+            return self.grants.remember(&question.key(), answer);
+        }
+        let (grants, secrets) = (Arc::clone(&self.grants), question.secrets.clone());
+        let words = [&*question.objection.rule, question.command, question.caller];
+        let [rule, command, caller] = words.map(str::to_owned);
+        let stored = errand::go(&self.state_dir, move || {
+            let key = GrantKey {
+                rule: &rule,
+                command: &command,
+                caller: &caller,
+                secrets: &secrets,
+            };
+            grants.remember(&key, answer)
+        });
+        match tokio::time::timeout(STORED_WITHIN, stored).await {
+            Ok(stored) => stored.unwrap_or_else(|failure| Err(failure.into())),
+            Err(_) => Err(io::Error::other("another process holds the lock")),
+        }
     }
 
     /// Asks everybody; the call's own approver comes first.

@@ -74,6 +74,11 @@ impl Grants {
         let path = self.state_dir.join(FILE);
         match fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            // Whoever opens a FIFO waits for its writer.
+            Ok(facts) if !facts.is_file() => {
+                let text = format!("{} is not a regular file", path.display());
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
             Ok(facts) if facts.len() > MOST_BYTES => {
                 let text = format!("{} is larger than {MOST_BYTES} bytes", path.display());
                 return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
@@ -281,5 +286,9 @@ mod tests {
         assert!(!grants.covers(&asked));
         grants.remember(&asked, ApprovalAnswer::Always).unwrap();
         assert!(grants.covers(&asked));
+        fs::remove_file(directory.path().join(FILE)).unwrap();
+        let mode = rustix::fs::Mode::RWXU;
+        rustix::fs::mkfifoat(rustix::fs::CWD, directory.path().join(FILE), mode).unwrap();
+        assert!(!grants.covers(&asked), "and nobody waits for it");
     }
 }

@@ -1,14 +1,18 @@
 //! The numbers of artifacts: one counter per state directory, for every process that uses it.
 //!
 //! A number is recorded as taken before it is used, so a crash wastes it and never gives it twice.
-//! A counter that is missing or unreadable continues after the highest number that exists.
+//! A counter that is missing or unreadable continues after the highest number that exists, and
+//! after the highest that this process knows: somebody may have removed them all, and an address
+//! that a client has must not come to mean something else.
 
 use super::check_limit;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The counter's file.
@@ -21,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Digits of the file: always this many, so that one write replaces all of it.
 const DIGITS: usize = 20;
+
+/// The highest number that was taken by this process, for each place that it took some from.
+static TAKEN: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
 
 /// Takes the next number.
 pub(super) fn next(links: &Path) -> io::Result<u64> {
@@ -36,11 +43,14 @@ pub(super) fn next(links: &Path) -> io::Result<u64> {
         Some(number) => number,
         None => behind_the_highest(links)?,
     };
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let next = taken.get(links).map_or(next, |last| next.max(last + 1));
     let text = format!("{:0width$}\n", next + 1, width = DIGITS);
     check_limit(0, text.len() as u64)?;
     if rustix::io::pwrite(&file, text.as_bytes(), 0)? < text.len() {
         return Err(Errno::NOSPC.into());
     }
+    taken.insert(links.to_owned(), next);
     Ok(next)
 }
 
@@ -79,7 +89,9 @@ mod tests {
         fs::write(links.join(NAME), "gibberish").unwrap();
         assert_eq!(next(&links).unwrap(), 8);
         fs::remove_file(links.join(NAME)).unwrap();
-        assert_eq!(next(&links).unwrap(), 8, "nobody used it");
+        assert_eq!(next(&links).unwrap(), 9);
+        fs::remove_dir_all(&links).unwrap();
+        assert_eq!(next(&links).unwrap(), 10, "who has an address keeps it");
     }
 
     #[test]

@@ -29,10 +29,8 @@ pub(super) fn plain_file(directory: &Path) -> io::Result<PathBuf> {
     let directory = fs::canonicalize(directory)?;
     let path = directory.join(ArtifactFile::Head.file());
     let is_plain = |record: &ArtifactRecord| {
-        record
-            .parts
-            .iter()
-            .all(|part| part.place == ArtifactFile::Head)
+        let mut parts = record.parts.iter();
+        parts.all(|part| part.place == ArtifactFile::Head) && tells_its_end(record, &path)
     };
     if !is_plain(&ArtifactRecord::load(&directory)?) {
         let file = OpenOptions::new().read(true).write(true).open(&path)?;
@@ -46,6 +44,14 @@ pub(super) fn plain_file(directory: &Path) -> io::Result<PathBuf> {
     // Young again: what a command is about to read must not be removed next.
     let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
     Ok(path)
+}
+
+/// Whether a file goes on after what is kept, where the end of the output is not: it says so there.
+fn tells_its_end(record: &ArtifactRecord, path: &Path) -> bool {
+    let last = record.parts.last();
+    let kept = last.map_or(0, |part| part.at + part.bytes);
+    let is_whole = last.map_or(0, ArtifactPart::end) == record.bytes;
+    is_whole || fs::metadata(path).is_ok_and(|found| found.len() > kept)
 }
 
 fn lock(file: &File) -> io::Result<()> {
@@ -62,7 +68,9 @@ fn lock(file: &File) -> io::Result<()> {
 
 fn put_in_order(directory: &Path, file: &File, mut record: ArtifactRecord) -> io::Result<()> {
     let artifact = Artifact::open(directory)?;
-    let first = artifact.parts().first().filter(|part| part.from == 0);
+    // A disk that was full from the first byte has nothing there: the beginning is elsewhere.
+    let in_place = |part: &&ArtifactPart| part.from == 0 && part.place == ArtifactFile::Head;
+    let first = artifact.parts().first().filter(in_place);
     let mut end = first.map_or(0, |part| part.bytes);
     let mut offset = end;
     let mut parts: Vec<ArtifactPart> = first.cloned().into_iter().collect();

@@ -183,6 +183,40 @@ fn a_plain_file_has_everything_in_order_and_reads_stay_the_same() {
     assert_eq!(names, ["artifact", "artifact.json"]);
 }
 
+/// What a disk that was full leaves: the beginning in memory alone, or nothing of the end.
+#[test]
+fn a_plain_file_of_a_full_disk_has_what_is_kept_and_says_what_is_not() {
+    use record::{ArtifactFile, ArtifactPart};
+    let bytes = numbered(1000);
+    let part = |place, bytes: usize| ArtifactPart {
+        from: 0,
+        bytes: bytes as u64,
+        place,
+        at: 0,
+    };
+    let gap = |count: usize| format!("\n[bashd: {count} bytes of output were dropped here]\n");
+    for (on_disk, in_memory, end) in [(0, 8000, String::new()), (4096, 0, gap(3904))] {
+        let place = place();
+        let run = place.store.runs.join("r");
+        fs::create_dir_all(&run).unwrap();
+        fs::create_dir_all(&place.store.links).unwrap();
+        let mut record = ArtifactRecord::new("r".to_owned(), "default", 8000, 1000);
+        record.parts.push(part(ArtifactFile::Head, on_disk));
+        fs::write(run.join(ArtifactFile::Head.file()), &bytes[..on_disk]).unwrap();
+        if in_memory > 0 {
+            record.parts.push(part(ArtifactFile::Rest, in_memory));
+            fs::write(run.join(ArtifactFile::Rest.file()), &bytes[..in_memory]).unwrap();
+        }
+        record.store(&run).unwrap();
+        std::os::unix::fs::symlink("../runs/r", place.store.link(0)).unwrap();
+        let expected = [&bytes[..on_disk.max(in_memory)], end.as_bytes()].concat();
+        for _ in 0..2 {
+            let path = place.store.path(0).unwrap();
+            assert!(fs::read(path).unwrap() == expected, "{on_disk} {in_memory}");
+        }
+    }
+}
+
 #[test]
 fn lines_of_a_long_artifact_are_found_by_its_index() {
     let place = place();

@@ -3,6 +3,7 @@
 
 use super::{Engine, EngineCore, default_owner, owner_of};
 use crate::call::Call;
+use crate::errand;
 use crate::jobs::tool::JobToolCall;
 use crate::jobs::tool::result::JobResults;
 use crate::jobs::{Job, Jobs, Whose, claim, tool};
@@ -11,6 +12,7 @@ use crate::profile::Profile;
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
 use crate::request::{Refusal, RefusalKind, Request};
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -105,7 +107,7 @@ impl Engine {
 
 impl EngineCore {
     /// Refuses a call that wants a job when the limit is reached.
-    pub(super) fn check_room(
+    pub(super) async fn check_room(
         &self,
         owner: &str,
         backgrounding: Option<Backgrounding>,
@@ -115,7 +117,11 @@ impl EngineCore {
             return Ok(());
         }
         let limits = self.config.jobs.limits;
-        claim::check_room(&self.config.runs_dir(), owner, limits).map_err(|full| {
+        let (runs, owner) = (self.config.runs_dir(), owner.to_owned());
+        // There may be thousands of jobs to look at.
+        let looked = errand::read(move |_| claim::check_room(&runs, &owner, limits)).await;
+        let room = looked.unwrap_or_else(|failure| Err(io::Error::from(failure).into()));
+        room.map_err(|full| {
             let kind = match full {
                 claim::ClaimFailure::Full(_) => RefusalKind::TooManyJobs,
                 claim::ClaimFailure::Io(_) => RefusalKind::InvalidValue,

@@ -4,12 +4,14 @@
 //! A server process has a directory below the state directory's `clients`, with a lock that it
 //! holds for as long as it lives, and a file for each of its clients, which holds the directory in
 //! which that client works. A client is there if its file is, and if the lock beside it is held:
-//! the kernel releases that, whatever happens to the server.
+//! the kernel releases that, whatever happens to the server. If somebody removes any of it, the
+//! server makes it again at the next call, so that its clients' jobs and artifacts stay theirs.
 
 use super::directory::{is_locked, lock_file};
 use crate::config::Config;
 use crate::run_id::RunId;
 use bashd_keeper::spool::{prepare_runs_directory, write_private};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::io;
@@ -17,8 +19,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The directory of all servers' directories, beside the jobs'.
 const CLIENTS: &str = "clients";
@@ -41,18 +43,27 @@ struct ServerClients {
     front_end: String,
     /// Its name among all servers, in the names of its clients.
     name: String,
-    /// Its directory, and the lock in it; `None` if there can't be one.
-    place: Option<(PathBuf, OwnedFd)>,
+    /// Its directory.
+    place: PathBuf,
+    shown: Mutex<ShownClients>,
     last: AtomicU64,
+}
+
+/// What a server shows of its clients.
+#[derive(Debug)]
+struct ShownClients {
+    /// `None` if there can't be one.
+    lock: Option<OwnedFd>,
+    /// The directory of each, by the name of its file.
+    homes: BTreeMap<String, PathBuf>,
 }
 
 /// A client for as long as it is there; dropping this says that it is gone.
 #[derive(Debug)]
 pub struct ClientEntry {
     owner: String,
-    file: Option<PathBuf>,
-    /// The lock beside the file outlives it.
-    _clients: Clients,
+    /// The lock beside its file outlives it.
+    clients: Clients,
 }
 
 impl Clients {
@@ -65,11 +76,15 @@ impl Clients {
         let digits = id.as_str();
         let (_, name) = digits.split_at(digits.len().saturating_sub(NAME_DIGITS));
         let place = all.join(name);
-        let lock = take(&place);
+        let shown = ShownClients {
+            lock: take(&place).ok(),
+            homes: BTreeMap::new(),
+        };
         Self(Arc::new(ServerClients {
             front_end: front_end.to_owned(),
             name: name.to_owned(),
-            place: lock.ok().map(|lock| (place, lock)),
+            place,
+            shown: Mutex::new(shown),
             last: AtomicU64::new(0),
         }))
     }
@@ -83,15 +98,51 @@ impl Clients {
     /// The client of this name: one that may have been here before, or that several share.
     pub fn admit_as(&self, client: &str, directory: &Path) -> ClientEntry {
         let owner = format!("{}:{client}", self.0.front_end);
-        let file = self.0.place.as_ref().and_then(|(place, _)| {
-            let file = place.join(file_name(&owner));
-            let written = write_private(&file, directory.as_os_str().as_bytes());
-            written.ok().map(|()| file)
-        });
+        let name = file_name(&owner);
+        // One that was here before may work elsewhere now.
+        let _ = fs::remove_file(self.0.place.join(&name));
+        let mut shown = self.0.shown();
+        shown.homes.insert(name, directory.to_owned());
+        shown.show(&self.0.place);
+        drop(shown);
         ClientEntry {
             owner,
-            file,
-            _clients: self.clone(),
+            clients: self.clone(),
+        }
+    }
+
+    /// Makes sure that an owner's client can be seen to be there.
+    pub fn show(&self, owner: &str) {
+        let (name, place) = (file_name(owner), &self.0.place);
+        let mut shown = self.0.shown();
+        let is_shown = shown.has_place(place) && place.join(&name).exists();
+        if !is_shown && shown.homes.contains_key(&name) {
+            shown.show(place);
+        }
+    }
+}
+
+impl ServerClients {
+    fn shown(&self) -> MutexGuard<'_, ShownClients> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ShownClients {
+    fn has_place(&self, place: &Path) -> bool {
+        self.lock.as_ref().is_some_and(|lock| is_at(lock, place))
+    }
+
+    /// Writes down what is missing. On a full disk nobody sees them, until the next time.
+    fn show(&mut self, place: &Path) {
+        if !self.has_place(place) {
+            self.lock = take(place).ok();
+        }
+        for (name, home) in self.homes.iter().filter(|_| self.lock.is_some()) {
+            let file = place.join(name);
+            if !file.exists() {
+                let _ = write_private(&file, home.as_os_str().as_bytes());
+            }
         }
     }
 }
@@ -105,17 +156,18 @@ impl ClientEntry {
 
 impl Drop for ClientEntry {
     fn drop(&mut self) {
-        if let Some(file) = &self.file {
-            let _ = fs::remove_file(file);
-        }
+        let name = file_name(&self.owner);
+        let server = &self.clients.0;
+        let _ = fs::remove_file(server.place.join(&name));
+        server.shown().homes.remove(&name);
     }
 }
 
 impl Drop for ServerClients {
     fn drop(&mut self) {
-        if let Some((place, _)) = &self.place {
-            let _ = fs::remove_file(place.join(LOCK));
-            let _ = fs::remove_dir(place);
+        if self.shown().lock.is_some() {
+            let _ = fs::remove_file(self.place.join(LOCK));
+            let _ = fs::remove_dir(&self.place);
         }
     }
 }
@@ -125,19 +177,21 @@ impl Drop for ServerClients {
 fn take(place: &Path) -> io::Result<OwnedFd> {
     /// More than servers that start at the same moment.
     const ATTEMPTS: usize = 100;
-    let is_ours = |lock: &OwnedFd| -> io::Result<bool> {
-        let (held, named) = (rustix::fs::fstat(lock)?, fs::metadata(place.join(LOCK))?);
-        Ok(held.st_ino == named.ino())
-    };
     for _ in 0..ATTEMPTS {
         prepare_runs_directory(place)?;
         if let Ok(lock) = lock_file(&place.join(LOCK))
-            && is_ours(&lock).is_ok_and(|is_ours| is_ours)
+            && is_at(&lock, place)
         {
             return Ok(lock);
         }
     }
     Err(io::ErrorKind::NotFound.into())
+}
+
+/// Whether this is the lock that is in a server's place.
+fn is_at(lock: &OwnedFd, place: &Path) -> bool {
+    let named = fs::metadata(place.join(LOCK)).map(|named| named.ino());
+    matches!((rustix::fs::fstat(lock), named), (Ok(held), Ok(named)) if held.st_ino == named)
 }
 
 /// Where servers say which clients they have.
@@ -229,6 +283,35 @@ mod tests {
         assert_eq!(home(&runs, &gone), None);
         drop((two, clients));
         assert_eq!(fs::read_dir(directory(&runs)).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_client_is_there_again_after_somebody_removed_what_showed_it() {
+        let state = tempfile::tempdir().unwrap();
+        let config = Config::new(state.path());
+        let runs = config.runs_dir();
+        let clients = Clients::of(&config, "rpc");
+        let (one, two) = (
+            clients.admit(Path::new("/a")),
+            clients.admit(Path::new("/b")),
+        );
+        let place = clients.0.place.clone();
+        for victim in [
+            directory(&runs),
+            place.join(LOCK),
+            place.join(file_name(one.owner())),
+        ] {
+            let _ = fs::remove_dir_all(&victim).or_else(|_| fs::remove_file(&victim));
+            assert!(!is_there(&runs, one.owner()), "{}", victim.display());
+            clients.show(one.owner());
+            for client in [&one, &two] {
+                assert!(is_there(&runs, client.owner()), "{}", victim.display());
+            }
+        }
+        let gone = two.owner().to_owned();
+        drop(two);
+        clients.show(&gone);
+        assert!(!is_there(&runs, &gone));
     }
 
     #[test]

@@ -4,7 +4,8 @@
 use super::clients;
 use super::directory::JobKind;
 use super::state::Job;
-use super::{Jobs, Whose, claim};
+use super::{Jobs, Whose, claim, read_again};
+use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -49,7 +50,21 @@ impl Jobs {
             );
             return Err(Error::new(ErrorKind::NoSuchJob, text).about(&job.id));
         }
-        self.again(&job)
+        read_again(&job)
+    }
+
+    /// The job of that id or name, which is this owner's own from now on. Nobody else has to wait
+    /// for it.
+    pub async fn take(&self, owner: &str, name: &str) -> Result<Job> {
+        let (jobs, owner, name) = (self.clone(), owner.to_owned(), name.to_owned());
+        let taken = errand::read(move |_| {
+            let found = jobs.find(Whose::Owner(&owner), &name)?;
+            jobs.take_over(&owner, found)
+        });
+        let failed = |failure: errand::ErrandFailure| {
+            Err(Error::io(ErrorKind::Job, "find the job", failure.into()))
+        };
+        taken.await.unwrap_or_else(failed)
     }
 }
 

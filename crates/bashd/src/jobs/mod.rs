@@ -28,7 +28,7 @@ mod wait;
 
 pub use bashd_keeper::job::directory::{Asks, AwaitedInput, JobKind, Sure};
 pub use bashd_keeper::job::end_line::EndLines;
-use bashd_keeper::job::{directory, recall};
+use bashd_keeper::job::{abandoned, directory, recall};
 pub use claim::JobLimits;
 pub use clients::{ClientEntry, Clients};
 pub use completion::{Completions, Delivery};
@@ -41,12 +41,12 @@ pub use typing::Typing;
 pub use wait::{Condition, Met, Quorum, WaitFor, Waited};
 
 use crate::config::Config;
+use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::spool::write_private;
 use control::Control;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -63,9 +63,10 @@ const LEAVING_BOUND: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Jobs {
     runs: PathBuf,
-    /// Jobs whose directories were found to be gone, and that were found again.
-    recalled: Arc<AtomicUsize>,
 }
+
+/// Jobs whose directories were found to be gone, and that were found again, until that is said.
+static RECALLED: AtomicUsize = AtomicUsize::new(0);
 
 /// Whose jobs are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +83,6 @@ impl Jobs {
     pub fn new(config: &Config) -> Self {
         Self {
             runs: config.runs_dir(),
-            recalled: Arc::default(),
         }
     }
 
@@ -96,13 +96,18 @@ impl Jobs {
 
     /// Has the keepers of jobs whose directories were removed make them again.
     fn recall(&self) {
-        let found = recall::recall(&self.runs);
-        self.recalled.fetch_add(found, Ordering::Relaxed);
+        if recall::misses_some(&self.runs) {
+            let runs = self.runs.clone();
+            // A keeper that was stopped does not answer.
+            errand::here_or_aside(move || {
+                RECALLED.fetch_add(recall::recall(&runs), Ordering::Relaxed);
+            });
+        }
     }
 
     /// What is to be said of a state directory that was removed while jobs ran; once.
     pub fn take_loss(&self) -> Option<String> {
-        let count = self.recalled.swap(0, Ordering::Relaxed);
+        let count = RECALLED.swap(0, Ordering::Relaxed);
         let jobs = if count == 1 {
             "1 job was"
         } else {
@@ -193,7 +198,7 @@ impl Jobs {
             }
         }
         match job.kind {
-            JobKind::Background | JobKind::Survivors => self.again(job),
+            JobKind::Background | JobKind::Survivors => self.again(job).await,
             // Nothing is kept of it: its call is told how it ended.
             JobKind::Foreground => Ok(job.clone()),
         }
@@ -254,12 +259,25 @@ impl Jobs {
     }
 
     /// This job in its current state.
-    pub fn again(&self, job: &Job) -> Result<Job> {
-        Job::read(&job.directory).ok_or_else(|| {
-            let text = format!("job {} is gone: its directory was removed", job.id);
-            Error::new(ErrorKind::NoSuchJob, text).about(&job.id)
-        })
+    pub async fn again(&self, job: &Job) -> Result<Job> {
+        if !abandoned::is_abandoned(&job.directory) {
+            return read_again(job);
+        }
+        // What is left of it is ended first, which takes a while.
+        let job = job.clone();
+        let failed = |failure: errand::ErrandFailure| {
+            Err(Error::io(ErrorKind::Job, "read the job", failure.into()))
+        };
+        let settled = errand::read(move |_| read_again(&job)).await;
+        settled.unwrap_or_else(failed)
     }
+}
+
+fn read_again(job: &Job) -> Result<Job> {
+    Job::read(&job.directory).ok_or_else(|| {
+        let text = format!("job {} is gone: its directory was removed", job.id);
+        Error::new(ErrorKind::NoSuchJob, text).about(&job.id)
+    })
 }
 
 async fn ask_to_end(job: &Job) -> Result<()> {

@@ -186,9 +186,9 @@ impl OutputSource {
                 Ok(live) => return Ok(live),
                 // It may have ended since it was read.
                 Err(error) => {
-                    job = jobs.again(&job)?;
+                    job = jobs.again(&job).await?;
                     if job.state.is_alive() && !directory::is_alive(&job.directory) {
-                        job = jobs.again(&job)?;
+                        job = jobs.again(&job).await?;
                     }
                     if matches!(job.state, JobState::Running | JobState::WaitingForInput) {
                         return Err(error);
@@ -300,7 +300,7 @@ impl Jobs {
             output_bytes: total,
             dropped_bytes,
             found,
-            job: self.again(job).unwrap_or_else(|_| job.clone()),
+            job: self.again(job).await.unwrap_or_else(|_| job.clone()),
         })
     }
 

@@ -182,7 +182,7 @@ impl Jobs {
             alternate: screen.is_alternate(),
             size: screen.size(),
             met,
-            job: self.again(job).unwrap_or_else(|_| job.clone()),
+            job: self.again(job).await.unwrap_or_else(|_| job.clone()),
         })
     }
 
@@ -231,7 +231,7 @@ impl ScreenLook {
                 Err(_) => return Ok(Met::NotYet),
                 Ok(Told::Exited | Told::Gone) => {
                     // What it wrote last is in its files, or will not change any more.
-                    let job = jobs.again(job)?;
+                    let job = jobs.again(job).await?;
                     if !matches!(job.state, JobState::Running | JobState::WaitingForInput) {
                         let stored = OutputSource::open(jobs, &job, Stream::Out).await?;
                         self.catch_up(&stored).await?;

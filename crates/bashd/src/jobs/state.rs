@@ -1,6 +1,7 @@
 //! A job's current state, read from its directory alone.
 
 use super::directory::{self, AwaitedInput, CallTerms, Claim, JobKind, JobStatus, Lost, Spec};
+use crate::errand;
 use crate::exec::{EndedBy, Exit};
 use crate::plan::{LimitsInForce, Streams};
 use crate::screen::Size;
@@ -156,7 +157,8 @@ impl Job {
         if !is_alive && status.as_ref().is_none_or(may_have_lived) {
             // A keeper that was killed: the next look does what it can't. If that fails, the
             // job is lost all the same.
-            let _ = abandoned::settle(path);
+            let abandoned = path.to_owned();
+            errand::here_or_aside(move || drop(abandoned::settle(&abandoned)));
             // The keeper writes before it exits: what was missing at the first look may be there
             // now.
             status = directory::read(path, directory::STATUS);

@@ -143,12 +143,12 @@ impl Jobs {
         };
         let _ = tokio::time::timeout(wait.timeout, collect).await;
         let answered = jobs.into_iter().zip(answers);
-        let waited = answered.map(|(job, (met, by))| Waited {
-            met,
-            by,
-            job: self.again(&job).unwrap_or(job),
-        });
-        waited.collect()
+        let mut waited = Vec::new();
+        for (job, (met, by)) in answered {
+            let job = self.again(&job).await.unwrap_or(job);
+            waited.push(Waited { met, by, job });
+        }
+        waited
     }
 
     async fn until(&self, job: &Job, condition: &Condition) -> (Met, Option<String>) {

@@ -295,6 +295,67 @@ fn what_is_not_a_file_is_refused_without_hanging() {
     assert!(place.ledger.append(&record).is_err());
 }
 
+/// Records are written on the thread that serves everybody.
+#[test]
+fn a_record_of_a_chain_waits_for_nobody() {
+    let place = place();
+    let state = place.directory.path().join("state");
+    fs::create_dir_all(place.path("")).unwrap();
+    let record = call("r", "2026-08-04T10:11:12Z", "true");
+    SealKey::of(&state).unwrap();
+    let chains = format!("ledger/{}", Month::of(record.time).chains_name());
+    let held = ["ledger/2026-08.jsonl", &chains, "key"].map(|name| {
+        let file = fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(state.join(name));
+        let file = file.unwrap();
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        file
+    });
+    for fifo in [None, Some(&*chains), Some("key")] {
+        if let Some(name) = fifo {
+            fs::remove_file(state.join(name)).unwrap();
+            let mode = rustix::fs::Mode::RWXU;
+            rustix::fs::mkfifoat(rustix::fs::CWD, state.join(name), mode).unwrap();
+        }
+        let ledger = Ledger::new(SETTINGS, state.join("ledger")).chained(state.clone());
+        let (tell, told) = std::sync::mpsc::channel();
+        let record = record.clone();
+        std::thread::spawn(move || tell.send(ledger.append(&record).is_ok()));
+        let written = told.recv_timeout(Duration::from_secs(20));
+        assert_eq!(written, Ok(true), "{fifo:?}");
+    }
+    drop(held);
+    assert_eq!(ids(&place.ledger, RecordQuery::default()).len(), 3);
+}
+
+/// By turns, so that both meet what else the machine does.
+#[test]
+fn a_chain_costs_little_beside_the_record_itself() {
+    let place = place();
+    let state = place.directory.path().join("state");
+    let chained = Ledger::new(SETTINGS, state.join("chained")).chained(state.clone());
+    let record = call("r", "2026-08-04T10:11:12Z", "cargo test --workspace");
+    let mut taken = [Vec::new(), Vec::new()];
+    for _ in 0..500 {
+        for (ledger, taken) in [&place.ledger, &chained].into_iter().zip(&mut taken) {
+            let begun = std::time::Instant::now();
+            ledger.append(&record).unwrap();
+            taken.push(begun.elapsed());
+        }
+    }
+    let [plain, chained] = taken.map(|mut taken| {
+        taken.sort();
+        taken[taken.len() / 2]
+    });
+    println!("a record: {plain:?}, in a chain: {chained:?}");
+    assert!(
+        chained < plain + Duration::from_millis(1),
+        "{plain:?} {chained:?}"
+    );
+}
+
 #[test]
 fn a_ledger_that_is_off_writes_nothing() {
     let place = place();

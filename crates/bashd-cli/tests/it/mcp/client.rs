@@ -26,7 +26,7 @@ impl Client {
     }
 
     /// A server that was started, on pipes.
-    pub(super) fn of(mut child: Child) -> Self {
+    pub(crate) fn of(mut child: Child) -> Self {
         let stdout = child.stdout.take().unwrap();
         let (sender, lines) = channel();
         std::thread::spawn(move || {
@@ -63,7 +63,7 @@ impl Client {
     }
 
     /// The handshake's first half.
-    pub(super) fn initialize(&mut self, capabilities: &Value) -> Value {
+    pub(crate) fn initialize(&mut self, capabilities: &Value) -> Value {
         let about = json!({"name": "test", "version": "1"});
         let params = json!({
             "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": about,
@@ -82,7 +82,7 @@ impl Client {
     }
 
     /// Sends a request without waiting; gives its id.
-    pub(super) fn request(&mut self, method: &str, params: &Value) -> i64 {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> i64 {
         let id = self.next_id;
         self.next_id += 1;
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// Sends a request and waits for its answer, whatever else comes before.
-    pub(super) fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.request(method, params);
         self.wait_for(|message| message["id"] == id)
     }
@@ -111,7 +111,7 @@ impl Client {
     }
 
     /// The first message like this.
-    pub(super) fn wait_for(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait_for(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let message = self.next();
             if is_it(&message) {

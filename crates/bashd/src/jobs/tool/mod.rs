@@ -13,7 +13,7 @@ pub(crate) mod texts;
 use super::{Job, Whose};
 use crate::config::Config;
 use crate::errand;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::profile::Profile;
 use crate::profile::rules::JobToolKind;
 pub(crate) use arguments::{until, until_schema};
@@ -100,19 +100,11 @@ impl JobToolCall<'_> {
 
     /// The jobs of these names, which are the caller's from now on.
     async fn find(&self, names: &[&str]) -> Result<Vec<Job>> {
-        let (jobs, owner) = (self.results.jobs.clone(), self.owner.to_owned());
-        let names: Vec<String> = names.iter().copied().map(str::to_owned).collect();
-        let found = errand::read(move |_| {
-            let found = |name: &String| {
-                let found = jobs.find(Whose::Owner(&owner), name)?;
-                jobs.take_over(&owner, found)
-            };
-            names.iter().map(found).collect()
-        });
-        let failed = |failure: errand::ErrandFailure| {
-            Err(Error::io(ErrorKind::Job, "find the job", failure.into()))
-        };
-        found.await.unwrap_or_else(failed)
+        let mut found = Vec::new();
+        for name in names {
+            found.push(self.results.jobs.take(self.owner, name).await?);
+        }
+        Ok(found)
     }
 }
 

@@ -34,7 +34,7 @@ async fn stay_unknown(shop: &Workshop, commands: &[String]) -> Vec<Job> {
     for _ in 0..3 {
         shop.until_state(&control, JobState::WaitingForInput).await;
         for job in &jobs {
-            let now = shop.jobs.again(job).expect("the job");
+            let now = shop.jobs.again(job).await.expect("the job");
             assert_eq!(now.state, JobState::Running, "{now:?}");
             assert_eq!(now.waiting, None, "{now:?}");
         }

@@ -347,7 +347,7 @@ async fn a_terminal_that_hides_what_is_typed_wants_a_password() {
         };
         let begun = std::time::Instant::now();
         let waiting = loop {
-            let now = shop.jobs.again(&job).expect("the job");
+            let now = shop.jobs.again(&job).await.expect("the job");
             if now.state == JobState::WaitingForInput && is_asked(&now) {
                 break now;
             }

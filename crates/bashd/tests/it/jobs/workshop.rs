@@ -90,7 +90,7 @@ impl Workshop {
     pub(super) async fn until_state(&self, job: &Job, state: JobState) -> Job {
         let begun = Instant::now();
         loop {
-            let now = self.jobs.again(job).expect("the job");
+            let now = self.jobs.again(job).await.expect("the job");
             if now.state == state {
                 return now;
             }

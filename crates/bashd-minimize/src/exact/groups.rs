@@ -354,10 +354,10 @@ mod tests {
 
     #[test]
     fn rows_of_words_end_and_lines_with_blanks_have_none() {
-        let lines: String = (100..160)
+        let names: Vec<String> = (100..160)
             .map(|n| format!("git/RelNotes/1.{n}.0.txt\n"))
             .collect();
-        let shown = grouped(&lines).unwrap();
+        let shown = grouped(&names.concat()).unwrap();
         assert!(
             shown.starts_with("git/RelNotes/•.0.txt\n 1.100 1.101 "),
             "{shown}"

@@ -96,8 +96,13 @@ fn drawn_in(bytes: &[u8]) -> Option<usize> {
     let is_sign = |at: &usize| {
         matches!(
             bytes.get(*at..*at + 3),
-            Some([_, 0x9c, 0x96..=0x98] | [_, 0x9d, 0x8c] | [_, 0x9a, 0xa0] | [_, 0x97, 0x8f])
-                | Some([_, 0x84, 0xaa])
+            Some(
+                [_, 0x9c, 0x96..=0x98]
+                    | [_, 0x9d, 0x8c]
+                    | [_, 0x9a, 0xa0]
+                    | [_, 0x97, 0x8f]
+                    | [_, 0x84, 0xaa]
+            )
         )
     };
     let sign = memchr_iter(0xe2, bytes).find(is_sign);

@@ -6,7 +6,8 @@
 
 use crate::cases::{Case, cases};
 use bashd_minimize::{
-    Digest, FilterSettings, Reach, Subject, minimize, plain_form, rebuild, tells_of_trouble,
+    Digest, FilterSettings, Reach, References, Subject, minimize, plain_form, rebuild,
+    tells_of_trouble,
 };
 
 /// A digest with this reach; `None` where the text is shown as it is.
@@ -147,6 +148,34 @@ fn the_exact_tier_is_read_back_from_every_recorded_text() {
             check_untouched(&case, &digest, &plain);
         }
     }
+}
+
+/// What a reference stands for may be in the part that a window leaves out.
+#[test]
+fn a_text_that_will_be_cut_refers_to_no_line_above() {
+    let mut others = 0;
+    for case in cases().iter().filter(|case| case.raw.len() > 8_000) {
+        let with = |references| {
+            let settings = FilterSettings {
+                references,
+                ..FilterSettings::default()
+            };
+            let subject = Subject {
+                command: &case.command,
+                exit: Some(case.exit),
+                text: &case.raw,
+            };
+            let digest = minimize(subject, &settings).ok();
+            digest.map(|digest| (falsehoods(&case.raw, &digest), digest.text))
+        };
+        if let Some((falsehoods, text)) = with(References::Never) {
+            assert!(!text.contains(" rest as above"), "{}", case.name);
+            assert_eq!(falsehoods, Vec::<String>::new(), "{}", case.name);
+        }
+        let made = with(References::Made).is_some_and(|(_, text)| text.contains(" rest as above"));
+        others += usize::from(made);
+    }
+    assert!(others > 20, "only {others} texts have references");
 }
 
 fn first_difference(one: &[String], other: &[String]) -> String {

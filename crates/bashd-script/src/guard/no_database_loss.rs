@@ -180,7 +180,6 @@ fn is_loss(text: &str) -> bool {
                     | "keyspace"
                     | "tables"
                     | "collection"
-                    | "column"
                     | "materialized"
             )
             || word == "truncate" && !next.is_empty() && next != "-s"

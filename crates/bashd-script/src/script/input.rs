@@ -44,14 +44,19 @@ impl Lowering<'_> {
         let found = of_pipeline(place.pipeline, place.stage);
         if let Some(first) = found.first() {
             // `echo x | { cat | bash; }`: the first stage reads the pipe around it.
-            let around = place.outermost_pipeline;
-            let is_fed = first.place.reads_pipe && around != place.pipeline;
-            let before = if is_fed {
-                of_pipeline(around, u32::MAX)
-            } else {
-                Vec::new()
-            };
-            return [before, found].concat();
+            let mut before = earlier.clone().rev();
+            let feeding = before.find(|other| other.place.pipeline != place.pipeline);
+            let feeding = feeding.filter(|other| self.pipes_into(other, first));
+            let before = feeding.map(|it| of_pipeline(it.place.pipeline, it.place.stage + 1));
+            return [before.unwrap_or_default(), found].concat();
+        }
+        // `{ echo x; } | bash`
+        if place.stage > 0 {
+            let all: Vec<&SimpleCommand> = earlier.clone().collect();
+            let group = self.group_before(&all, command.span.start, "|");
+            if !group.is_empty() {
+                return group;
+            }
         }
         // It is in a group that reads the pipe around it.
         let around = of_pipeline(place.outermost_pipeline, u32::MAX);
@@ -75,9 +80,8 @@ impl Lowering<'_> {
             }
             let is_next = last.is_some_and(|last| {
                 let is_later = source.place.stage > last.place.stage;
-                let is_inside = last.place.pipeline == source.place.outermost_pipeline;
-                is_later && last.place.pipeline == source.place.pipeline
-                    || is_inside && last.place.pipeline != source.place.pipeline
+                let is_same = last.place.pipeline == source.place.pipeline;
+                is_later && is_same || !is_same && self.pipes_into(last, source)
             });
             if is_next {
                 // What the stage before has printed is this one's input.
@@ -104,6 +108,47 @@ impl Lowering<'_> {
         Some((printed, span))
     }
 
+    /// Whether what a command prints is read by the first one of a group: `x | { y; }`.
+    fn pipes_into(&self, command: &SimpleCommand, first: &SimpleCommand) -> bool {
+        let between = self.text.get(command.span.end..first.span.start);
+        let between = between.unwrap_or_default().trim();
+        between.starts_with('|') && !between.starts_with("||") && between.ends_with(['{', '('])
+    }
+
+    /// The commands of the group that ends before a place, with this between both.
+    fn group_before(
+        &self,
+        earlier: &[&SimpleCommand],
+        place: usize,
+        joint: &str,
+    ) -> Vec<SimpleCommand> {
+        let mut group = Vec::new();
+        let mut next = place;
+        for other in earlier.iter().rev().take(MOST_BETWEEN) {
+            let between = self
+                .text
+                .get(other.span.end..next)
+                .unwrap_or_default()
+                .trim();
+            let is_end = || {
+                let end = between.strip_suffix(joint).unwrap_or_default().trim_end();
+                end.ends_with(['}', ')'])
+            };
+            let is_part = if group.is_empty() {
+                is_end()
+            } else {
+                !between.contains(['{', '('])
+            };
+            if !is_part {
+                break;
+            }
+            next = other.span.start;
+            group.push((*other).clone());
+        }
+        group.reverse();
+        group
+    }
+
     /// `{ echo x; } > FILE`: the redirect with this index follows a group that prints.
     pub(super) fn learn_group_written(&mut self, at: usize) {
         let Some(command) = self.script.commands.get(at).cloned() else {
@@ -113,24 +158,12 @@ impl Lowering<'_> {
         let Some(redirect) = redirects.rfind(|it| it.operator.writes()) else {
             return;
         };
-        let mine = command.place.inside;
         let start = at.saturating_sub(MOST_BETWEEN);
         let earlier = self.script.commands.get(start..at).unwrap_or_default();
-        let is_inside = |other: &&SimpleCommand| {
-            let inside = other.place.inside;
-            other.origin != CommandOrigin::Written || inside != mine && inside.union(mine) == inside
-        };
-        let inside = earlier.iter().rev().take_while(is_inside);
-        let mut sources: Vec<SimpleCommand> = inside.cloned().collect();
-        sources.retain(|source| source.origin == CommandOrigin::Written);
-        sources.reverse();
-        let Some(last) = sources.last() else { return };
-        let between = self.text.get(last.span.end..command.span.start);
-        let between = between.unwrap_or_default().trim_end();
-        let is_joined = ["}", ")", "done", "fi", "esac"]
-            .iter()
-            .any(|end| between.ends_with(end));
-        if let Some(path) = redirect.target.known().filter(|_| is_joined)
+        let written = |other: &&SimpleCommand| other.origin == CommandOrigin::Written;
+        let earlier: Vec<&SimpleCommand> = earlier.iter().filter(written).collect();
+        let sources = self.group_before(&earlier, command.span.start, "");
+        if let Some(path) = redirect.target.known()
             && let Some((text, _)) = self.printed_by_pipeline(&sources)
         {
             let is_added = redirect.operator == RedirectOperator::Append;

@@ -50,7 +50,11 @@ impl Constants {
             "shift" => self.shift(words),
             "unset" => {
                 for name in words.iter().filter_map(Word::known) {
-                    self.assign(name, &Word::default(), maybe);
+                    match name {
+                        // Without it, words are split as usual.
+                        "IFS" => self.forget(name),
+                        name => self.assign(name, &Word::default(), maybe),
+                    }
                 }
             }
             "getopts" => self.learn_options(words),
@@ -105,9 +109,16 @@ impl Constants {
             Some(Known::List(list)) if given.is_empty() => list.clone(),
             _ => given.to_vec(),
         };
-        let attached = given.iter().filter_map(|word| word.known()?.get(2..));
-        let attached: Vec<Word> = attached.map(text_word).collect();
-        self.set("OPTARG".into(), Known::OneOf([given, attached].concat()));
+        let is_letter = |word: &&Word| {
+            let text = word.known_beginning();
+            text.len() == 2 && text.starts_with('-')
+        };
+        let is_cluster = |text: &&str| text.len() > 2 && text.starts_with('-');
+        let clusters = given.iter().filter_map(Word::known).filter(is_cluster);
+        let attached = clusters.filter_map(|text| text.get(2..)).map(text_word);
+        let values = given.iter().filter(|word| !is_letter(word)).cloned();
+        let values: Vec<Word> = values.chain(attached).collect();
+        self.set("OPTARG".into(), Known::OneOf(values));
         let Some(name) = name.known() else { return };
         let letters = letters.known().unwrap_or_default().chars();
         let letters = letters.filter(|letter| *letter != ':');

@@ -17,6 +17,8 @@ pub(super) struct OpenLoop {
     pub(super) left: usize,
     /// What variables hold behind it.
     results: Vec<(ScriptText, Word)>,
+    /// Whether nothing in it may be left out.
+    is_certain: bool,
 }
 
 /// Whether a body makes a value of what an earlier pass has left: otherwise one pass tells all.
@@ -31,6 +33,18 @@ fn gathers(body: &[SimpleCommand]) -> bool {
         Assigned::Appended(_) | Assigned::AppendedList(_) | Assigned::Element(..) => true,
         Assigned::List(_) | Assigned::EachOf(_) => false,
     })
+}
+
+/// Whether a command in the body of a loop is run in each pass, as far as its place tells.
+fn is_always_run(command: &SimpleCommand) -> bool {
+    let place = command.place;
+    let leaves = matches!(
+        command.name(),
+        Some("break" | "continue" | "return" | "exit")
+    );
+    !leaves
+        && !place.inside.contains(Construct::Condition)
+        && !matches!(place.joint, Joint::And | Joint::Or)
 }
 
 impl Lowering<'_> {
@@ -57,7 +71,11 @@ impl Lowering<'_> {
         let (name, words) = (assignment.name.clone(), words.clone());
         let left = self.coming.len() - body.len();
         let results = self.gone_through(&name, &words, &body);
-        self.open_loop = Some(OpenLoop { left, results });
+        self.open_loop = Some(OpenLoop {
+            left,
+            results,
+            is_certain: body.iter().all(is_always_run),
+        });
     }
 
     /// The commands that follow in the body of a loop.
@@ -107,8 +125,12 @@ impl Lowering<'_> {
 
     /// What the loop leaves behind is possible from here on.
     pub(super) fn end_loop(&mut self) {
-        for (name, value) in self.open_loop.take().into_iter().flat_map(|it| it.results) {
+        let Some(ended) = self.open_loop.take() else {
+            return;
+        };
+        for (name, value) in ended.results {
             let mut values = match self.constants.known(&name) {
+                _ if ended.is_certain => Vec::new(),
                 Some(Known::OneOf(values)) => values.clone(),
                 Some(Known::List(_)) => continue,
                 None => Vec::new(),

@@ -4,8 +4,8 @@
 //! The plain form (`plain`) is the text without colours, bells and overwritten frames. Its notation
 //! is small: `line (×3)` and `[these 2 lines ×3]` for neighbours that are equal, `first wor↑` and
 //! `first wor↑12` for a line or a block that was shown before, and a heading with a mark in it for
-//! lines that differ only where the mark is. A line that tells of trouble, and one with a name that is
-//! always kept, is never touched: it stands as it was, with its count on a line of its own.
+//! lines that differ only where the mark is. A line that tells of trouble, and one with a name that
+//! is always kept, is never touched: it stands as it was, with its count on a line of its own.
 //!
 //! A text that has something like the notation in itself is shown without that part of it, so that
 //! there is one way to read it.

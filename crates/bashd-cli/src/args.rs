@@ -5,14 +5,17 @@
 
 mod artifact;
 mod grants;
+mod init;
 mod jobs;
 mod limits;
 mod parse;
 mod servers;
 
+use crate::hook::HookedAgent;
 pub(crate) use artifact::{ArtifactAction, ArtifactList, ArtifactRead, ArtifactRm};
 use clap::{Args, Parser, ValueEnum};
 pub(crate) use grants::{GrantsAction, GrantsOptions};
+pub(crate) use init::InitOptions;
 pub(crate) use jobs::{
     JobsAction, JobsFollow, JobsKill, JobsOptions, JobsOutput, JobsRm, JobsScreen, JobsSend,
     JobsWait,
@@ -90,9 +93,8 @@ pub(crate) enum Subcommand {
     Rules(RulesOptions),
     Rpc(Rpc),
     Acp(Acp),
-    /// Judge the commands of an agent that has its own shell tool.
-    #[command(subcommand)]
-    Hook(Hook),
+    Hook(HookOptions),
+    Init(InitOptions),
     Jobs(JobsOptions),
     Log(LogOptions),
     Minimize(crate::minimize::MinimizeOptions),
@@ -128,7 +130,8 @@ impl Subcommand {
             Self::Rules(rules) => Some(&rules.everywhere),
             Self::Rpc(rpc) => Some(&rpc.everywhere),
             Self::Acp(acp) => Some(&acp.everywhere),
-            Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
+            Self::Hook(hook) => Some(&hook.everywhere),
+            Self::Init(init) => Some(init.everywhere()),
             Self::Jobs(jobs) => Some(jobs.everywhere()),
             Self::Log(log) => Some(&log.everywhere),
             Self::Minimize(minimize) => Some(&minimize.everywhere),
@@ -270,17 +273,16 @@ pub(crate) struct RulesOptions {
     everywhere: Everywhere,
 }
 
-#[derive(Debug, clap::Subcommand)]
-pub(crate) enum Hook {
-    ClaudeCode(ClaudeCode),
-}
-
-/// Answer a `PreToolUse` event of Claude Code on stdin.
+/// Judge the commands of an agent that has its own shell tool.
 ///
-/// If the command is allowed, the agent's own permissions decide. The hook never fails open: if it
-/// can't judge a command, it asks the user or blocks the command (status 2).
+/// Reads one event of the agent's hook protocol on stdin and answers in that protocol. If the
+/// command is allowed, the agent's own permissions decide. The hook never fails open: if it can't
+/// judge a command, it denies it, asks the user or blocks it (status 2).
 #[derive(Debug, Args)]
-pub(crate) struct ClaudeCode {
+pub(crate) struct HookOptions {
+    /// The agent whose event is answered.
+    #[arg(value_name = "AGENT")]
+    pub(crate) agent: HookedAgent,
     /// Judge by the rules of this profile; by default the configured one.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,

@@ -1,14 +1,14 @@
 //! Which front end answers which subcommand.
 
-use crate::args::{ArtifactAction, ConfigAction, Everywhere, Hook, Subcommand};
+use crate::args::{ArtifactAction, ConfigAction, Everywhere, Subcommand};
 use crate::artifact;
 use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::ConfigInForce;
 use crate::{
-    acp, check, completions, config, console, doctor, grants, hook, jobs, log, man, mcp, minimize,
-    rpc, rules, run, schema, stats,
+    acp, check, completions, config, console, doctor, grants, hook, init, jobs, log, man, mcp,
+    minimize, rpc, rules, run, schema, stats,
 };
 use bashd::KeeperSource;
 use bashd::exec::TerminalGuardian;
@@ -51,9 +51,8 @@ pub(crate) fn dispatch(
         Subcommand::Rules(arguments) => rules::rules(arguments, &settings()?, printer),
         Subcommand::Acp(arguments) => acp::acp(arguments, settings()?, printer),
         Subcommand::Rpc(arguments) => rpc::rpc(arguments, settings()?, printer),
-        Subcommand::Hook(Hook::ClaudeCode(arguments)) => Ok(hook::claude_code::answer_event(
-            arguments, &settings, printer,
-        )),
+        Subcommand::Hook(arguments) => Ok(hook::answer_event(arguments, &settings, printer)),
+        Subcommand::Init(arguments) => init::init(arguments, settings()?, printer),
         Subcommand::Console(_) => console::console(early.guardian, settings()?, printer),
         Subcommand::Jobs(arguments) => jobs::jobs(arguments, &settings()?, printer),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),

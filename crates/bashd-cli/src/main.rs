@@ -14,6 +14,7 @@ mod failure;
 mod for_people;
 mod grants;
 mod hook;
+mod init;
 mod jobs;
 mod judging;
 mod log;
@@ -60,10 +61,16 @@ fn main() -> ExitCode {
             let done = dispatch::dispatch(&cli.subcommand, &everywhere, &printer, early);
             done.unwrap_or_else(|failure| failure.show(&printer))
         }
-        Err(error) => match Printer::new(ColorWhen::Auto, &hints).clap(&error) {
-            ExitStatus::Failed if is_hook => ExitStatus::Blocked,
-            status => status,
-        },
+        Err(error) => {
+            let printer = Printer::new(ColorWhen::Auto, &hints);
+            match printer.clap(&error) {
+                ExitStatus::Failed if is_hook => {
+                    hook::block_misused(words.iter().skip(1).cloned(), &printer);
+                    ExitStatus::Blocked
+                }
+                status => status,
+            }
+        }
     };
     status.into()
 }

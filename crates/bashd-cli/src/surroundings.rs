@@ -21,6 +21,19 @@ pub(crate) struct BashdPaths {
     pub(crate) home: Option<PathBuf>,
 }
 
+/// Where agents have their files.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentPlaces {
+    /// The home directory.
+    pub(crate) home: PathBuf,
+    /// `XDG_CONFIG_HOME`, or what is in its place.
+    pub(crate) config: PathBuf,
+    /// `CLAUDE_CONFIG_DIR`, if it is set.
+    pub(crate) claude: Option<PathBuf>,
+    /// `CODEX_HOME`, if it is set.
+    pub(crate) codex: Option<PathBuf>,
+}
+
 /// What the environment says about colors.
 #[derive(Debug)]
 pub(crate) struct ColorHints {
@@ -72,6 +85,36 @@ pub(crate) fn places() -> Result<BashdPaths, Failure> {
         state_dir: directory("XDG_STATE_HOME", ".local/state")?.join("bashd"),
         home,
     })
+}
+
+/// Finds where agents have their files.
+pub(crate) fn agent_places() -> Result<AgentPlaces, Failure> {
+    let home = env::home_dir().filter(|home| home.is_absolute());
+    let home =
+        home.ok_or_else(|| Failure::new(FailureKind::System, "there is no home directory"))?;
+    let directory = |variable: &str| {
+        let given = set(variable).map(PathBuf::from);
+        given.filter(|path| path.is_absolute())
+    };
+    Ok(AgentPlaces {
+        config: directory("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
+        claude: directory("CLAUDE_CONFIG_DIR"),
+        codex: directory("CODEX_HOME"),
+        home,
+    })
+}
+
+/// The program that runs, as others should start it: by its name in `PATH`, which stays the same
+/// when another version is installed, or else by where it is.
+pub(crate) fn own_program() -> Result<PathBuf, Failure> {
+    let own = env::current_exe().map_err(|error| {
+        let chain = anyhow::Error::new(error).context("bashd's own program can't be found");
+        Failure::of(FailureKind::System, chain)
+    })?;
+    let in_path = search_path().into_iter().map(|folder| folder.join("bashd"));
+    let is_own =
+        |path: &PathBuf| path.is_absolute() && path.canonicalize().is_ok_and(|real| real == own);
+    Ok(in_path.into_iter().find(is_own).unwrap_or(own))
 }
 
 /// The variables that may override configuration keys.

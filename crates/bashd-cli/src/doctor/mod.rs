@@ -3,6 +3,7 @@
 //! Every check only looks: it creates, starts and changes nothing. A check is one function in one
 //! of the tables below; it never fails, it reports a finding.
 
+mod agents;
 mod check;
 mod interceptor;
 mod kernel;
@@ -40,6 +41,7 @@ const CHECKS: &[Checker] = &[
     places::clock,
     places::configuration,
     interceptor::rules,
+    agents::set_up,
     limits::of_commands,
     limits::pipe_pages,
     limits::processes,

@@ -38,10 +38,16 @@ def write(path, text):
     path.write_text(text if isinstance(text, str) else json.dumps(text, indent=1))
 
 
-def claude_code(url, server, workspace):
+def servers(server, **more):
+    """The usual entry of bashd's server; none, if something else writes it."""
+    if not server:
+        return {}
     command, *args = server
-    entry = {"type": "stdio", "command": command, "args": args, "alwaysLoad": True}
-    write(".claude.json", {"hasCompletedOnboarding": True, "mcpServers": {"bashd": entry}})
+    return {"mcpServers": {"bashd": {"command": command, "args": args} | more}}
+
+
+def claude_code(url, server, workspace):
+    write(".claude.json", {"hasCompletedOnboarding": True} | servers(server, type="stdio", alwaysLoad=True))
     env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
     # Its own guard against root; the model is ours and the home is a scratch directory.
     env |= {"IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"}
@@ -49,7 +55,6 @@ def claude_code(url, server, workspace):
 
 
 def codex(url, server, workspace):
-    command, *args = server
     lines = [
         'model = "fake"',
         'model_provider = "fake"',
@@ -60,13 +65,17 @@ def codex(url, server, workspace):
         f"base_url = {json.dumps(url + '/v1')}",
         'wire_api = "responses"',
         'env_key = "FAKE_KEY"',
-        "[mcp_servers.bashd]",
-        f"command = {json.dumps(command)}",
-        f"args = {json.dumps(args)}",
-        'default_tools_approval_mode = "approve"',
-        "[mcp_servers.bashd.env]",
-        *(f"{name} = {json.dumps(value)}" for name, value in os.environ.items() if name.startswith(("XDG_", "BASHD_"))),
     ]
+    if server:
+        command, *args = server
+        lines += [
+            "[mcp_servers.bashd]",
+            f"command = {json.dumps(command)}",
+            f"args = {json.dumps(args)}",
+            'default_tools_approval_mode = "approve"',
+            "[mcp_servers.bashd.env]",
+            *(f"{name} = {json.dumps(value)}" for name, value in os.environ.items() if name.startswith(("XDG_", "BASHD_"))),
+        ]
     tomllib.loads("\n".join(lines))
     write(".codex/config.toml", "\n".join(lines))
     return [installed("codex", "vendor/*/bin/codex"), "exec", "--skip-git-repo-check", "go"], {"FAKE_KEY": "none"}
@@ -83,36 +92,33 @@ def opencode(url, server, workspace):
         "share": "disabled",
         "provider": {"fake": provider},
         "permission": {"*": "allow"},
-        "mcp": {"bashd": {"type": "local", "command": server, "enabled": True}},
     }
+    if server:
+        config["mcp"] = {"bashd": {"type": "local", "command": server, "enabled": True}}
     write(".config/opencode/opencode.json", config)
     env = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
     return [installed("opencode", "bin/opencode"), "run", "go"], env
 
 
 def gemini(url, server, workspace):
-    command, *args = server
     settings = {
         "security": {"auth": {"selectedType": "gemini-api-key"}},
-        "mcpServers": {"bashd": {"command": command, "args": args, "trust": True}},
         "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
     }
-    write(".gemini/settings.json", settings)
+    write(".gemini/settings.json", settings | servers(server, trust=True))
     env = {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "none", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
     program = installed("gemini", "bundle/gemini.js")
     return [node(), program, "-p", "go", "--yolo", "--skip-trust", "-m", "gemini-2.5-flash"], env
 
 
 def qwen(url, server, workspace):
-    command, *args = server
     settings = {
-        "mcpServers": {"bashd": {"command": command, "args": args, "trust": True}},
         "privacy": {"usageStatisticsEnabled": False},
         "general": {"disableAutoUpdate": True},
     }
-    write(".qwen/settings.json", settings)
+    write(".qwen/settings.json", settings | servers(server, trust=True))
     env = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "fake"}
     return [node(), installed("qwen", "cli.js"), "-p", "go", "--yolo", "--auth-type", "openai"], env
 
@@ -156,14 +162,16 @@ AGENTS = {
 }
 
 
-def run(agent, server, workspace, steps):
-    """Lets the agent run until it ends by itself."""
+def run(agent, server, workspace, steps, prepare=None):
+    """Lets the agent run until it ends by itself; `prepare` may change its configuration and command line first."""
     with Model(steps) as model:
         command, env = AGENTS[agent](model.url, server, workspace)
+        if prepare:
+            command = prepare(command)
         # Whatever the agent would like to tell others stays here.
         env |= {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1,localhost"}
         ended = subprocess.run(
-            command, env=os.environ | env, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT
+            command, env=os.environ | env | {"PWD": str(workspace)}, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT
         )
         last = (ended.stdout + ended.stderr).decode(errors="replace")[-2000:]
         paths = [path for path, _ in model.seen]

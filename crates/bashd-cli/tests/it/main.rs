@@ -23,7 +23,8 @@
 //! | `check` | `check`: verdicts for people and programs; safe mode and tools on `run`, too |
 //! | `fairness` | honest clients beside hostile ones: how much longer their calls take |
 //! | `held_up` | what a process that stands still can hold up, and for whom |
-//! | `hook` | `hook claude-code`: its answers, and that it never fails open |
+//! | `hook` | `hook`: its answers to every agent, and that it never fails open |
+//! | `init` | `init`: files of agents before and after, and what is left alone |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
 //! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
 //! | `parity` | the same requests through every front end and the library |
@@ -64,6 +65,7 @@ mod documents;
 mod fairness;
 mod held_up;
 mod hook;
+mod init;
 mod isolation;
 mod jobs;
 mod jobs_clock;

@@ -23,7 +23,7 @@ const RULE: &str = "[[rules]]\nname = 'deploys'\ndecision = 'deny'\nmessage = 't
 const STARTED: &str = "[started as job bg_1, which is ended after 24 h; next: job wait bg_1, job output bg_1 or job kill bg_1]";
 
 /// The target directory, if this agent is installed there.
-fn target_with(agent: &str) -> Option<PathBuf> {
+pub(super) fn target_with(agent: &str) -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
     if !target.join(format!("agents/{agent}.installed")).exists() {
         loudly(&format!(

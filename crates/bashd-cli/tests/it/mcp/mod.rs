@@ -14,6 +14,7 @@
 //! | `http_seats` | silent connections and abandoned sessions lock nobody out |
 //! | `hostile` | clients that mean no good: errors, bounded memory, no crash, no leak |
 //! | `agents` | what the models of real agents read, by `./test --with agents` |
+//! | `setups` | real agents that `bashd init` set up: their files, their models, their hooks |
 //! | `peers` | the official SDKs' clients, the inspector and the conformance suite |
 
 mod agents;
@@ -27,6 +28,7 @@ mod jobs;
 mod peers;
 mod registry;
 mod resources;
+mod setups;
 mod stateless;
 mod stdio;
 mod tasks;

@@ -1,9 +1,11 @@
 //! `bashd doctor`: what this machine has that bashd needs or can use, and what that means.
 //!
-//! Every check only looks: it creates, starts and changes nothing. A check is one function in one
+//! Every check only looks: it creates, starts and changes nothing, but for one, which finds out how
+//! commands can be confined by confining one that does nothing. A check is one function in one
 //! of the tables below; it never fails, it reports a finding.
 
 mod check;
+mod confinement;
 mod interceptor;
 mod kernel;
 mod limits;
@@ -40,6 +42,7 @@ const CHECKS: &[Checker] = &[
     places::clock,
     places::configuration,
     interceptor::rules,
+    confinement::level,
     limits::of_commands,
     limits::pipe_pages,
     limits::processes,

@@ -108,7 +108,7 @@ fn without_landlock_nothing_runs_unless_nothing_will_do() {
 fn inside_a_confinement_there_is_another_by_landlock() {
     let home = Home::new();
     let inner = format!(
-        "BASHD_HOME=$PWD/inner {BASHD} run --json --confine workspace \
+        "BASHD_HOME=/tmp/inner {BASHD} run --json --confine workspace \
          --set confinement.require=landlock 'touch inside; touch /usr/x; echo $?'"
     );
     let read = format!("confinement.read=/,{BASHD}");

@@ -155,10 +155,11 @@ pub(crate) fn of(
     let mut protect: Vec<PathBuf> = PROTECTED.iter().map(|path| workspace.join(path)).collect();
     protect.extend(modules(&workspace));
     protect.extend(place.all(&settings.protect));
-    let read = match &*settings.read {
+    let mut read = match &*settings.read {
         [] => vec![PathBuf::from("/")],
         listed => place.all(listed),
     };
+    read.push(workspace.clone());
     Ok(Some(Confinement {
         preset: preset.name().to_owned(),
         write,

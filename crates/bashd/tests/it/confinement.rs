@@ -47,7 +47,7 @@ impl ConfinedEngine {
 
     fn with(home: Home, change: impl FnOnce(&Home, &mut Config)) -> Self {
         let mut config = Config::new(home.state());
-        config.sessions.most = 4;
+        config.minimizer.enabled = false;
         config.confinement.preset = Some(Preset::Workspace);
         change(&home, &mut config);
         let mut env = home.env();
@@ -86,7 +86,7 @@ struct Outside {
 }
 
 impl Outside {
-    fn plant(home: &Home) -> Self {
+    fn plant(home: &Home, servers: &Servers) -> Self {
         let directory = home.root().join("outside");
         for name in ["", "empty"] {
             fs::create_dir_all(directory.join(name)).expect("a directory outside");
@@ -124,23 +124,19 @@ impl Outside {
             .stdin(Stdio::null())
             .spawn()
             .expect("a process outside");
-        let (tcp, udp) = serve_ports();
-        let socket = directory.join("socket");
-        let abstracted = format!("bashd-probe-{process_id}-{}", process.id());
-        serve_sockets(&socket, &abstracted);
         let variables = vec![
             ("P_OUT", directory.clone().into()),
             ("P_WORKSPACE", workspace.into()),
             ("P_PID", process.id().to_string().into()),
-            ("P_KEY", key.into()),
+            ("P_IDENTITY", key.into()),
             ("P_HIDDEN", hidden.into()),
             ("P_STATE", state.into()),
             ("P_TEMPORARY", temporary.into()),
             ("P_SHARED", shared.clone().into()),
-            ("P_TCP", tcp.to_string().into()),
-            ("P_UDP", udp.to_string().into()),
-            ("P_SOCKET", socket.into()),
-            ("P_ABSTRACT", abstracted.into()),
+            ("P_TCP", servers.tcp.to_string().into()),
+            ("P_UDP", servers.udp.to_string().into()),
+            ("P_SOCKET", servers.directory.join("socket").into()),
+            ("P_ABSTRACT", servers.name.clone().into()),
         ];
         Self {
             directory,
@@ -163,7 +159,37 @@ fn plant(path: &Path) {
     fs::write(path, CANARY).expect("a planted file");
 }
 
-/// Servers that say the word to everybody; they end with this process.
+/// Servers that say the word to everybody; they end with this process. Made before any home, whose
+/// leak check would find them.
+struct Servers {
+    directory: PathBuf,
+    name: String,
+    tcp: u16,
+    udp: u16,
+}
+
+impl Servers {
+    fn start() -> Self {
+        let name = format!("bashd-servers-{}", std::process::id());
+        let directory = Path::new("/tmp").join(&name);
+        fs::create_dir(&directory).expect("a directory for a socket");
+        serve_sockets(&directory.join("socket"), &name);
+        let (tcp, udp) = serve_ports();
+        Self {
+            directory,
+            name,
+            tcp,
+            udp,
+        }
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
 fn serve_ports() -> (u16, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let tcp = listener.local_addr().expect("its number").port();
@@ -201,7 +227,7 @@ fn serve_sockets(path: &Path, name: &str) {
 type Findings = BTreeMap<(usize, String, String), bool>;
 
 /// Runs all probes at a level, or unconfined.
-fn probe(level: Option<Level>) -> Findings {
+fn probe(servers: &Servers, level: Option<Level>) -> Findings {
     let site = ConfinedEngine::with(Home::new(), |home, config| {
         let outside = home.root().join("outside");
         config.confinement.preset = Some(match level {
@@ -209,11 +235,12 @@ fn probe(level: Option<Level>) -> Findings {
             None => Preset::Off,
         });
         config.confinement.most = level.unwrap_or_default();
-        config.confinement.read = vec!["/".to_owned(), outside.display().to_string()];
+        let seen = [Path::new("/"), &outside, &servers.directory];
+        config.confinement.read = seen.map(|path| path.display().to_string()).to_vec();
         config.confinement.hide = vec!["~/hidden".to_owned()];
         config.confinement.protect = vec!["kept".to_owned()];
     });
-    let outside = Outside::plant(&site.home);
+    let outside = Outside::plant(&site.home, servers);
     let stdin = File::open(outside.directory.join("stdin")).expect("a file for stdin");
     let mut request = Request::new(format!("{PYTHON} -B probes.py"))
         .timeout(Duration::from_secs(100))
@@ -230,20 +257,26 @@ fn probe(level: Option<Level>) -> Findings {
             assert_eq!(text.ok().as_deref(), Some(CANARY), "{name} was changed");
         }
         let names = fs::read_dir(&outside.directory).expect("a directory outside");
-        assert_eq!(names.count(), 8, "something was made outside");
+        assert_eq!(names.count(), 7, "something was made outside");
     }
     let lines = reply.output.lines().enumerate();
     let found = lines.filter_map(|(number, line)| {
         let mut fields = line.split('\t').map(str::to_owned);
         let (group, _, title) = (fields.next()?, fields.next()?, fields.next()?);
-        Some(((number, group, title), fields.next()? == "possible"))
+        let possible = match &*fields.next()? {
+            "possible" => true,
+            "refused" => false,
+            word => panic!("{level:?}: {line}: {word}"),
+        };
+        Some(((number, group, title), possible))
     });
     found.collect()
 }
 
 /// What a user can do unconfined, at `full`, at `landlock`.
 fn probe_all() -> [Findings; 3] {
-    [None, Some(Level::Full), Some(Level::Landlock)].map(probe)
+    let servers = Servers::start();
+    [None, Some(Level::Full), Some(Level::Landlock)].map(|level| probe(&servers, level))
 }
 
 /// The words of a user's two columns.
@@ -359,6 +392,11 @@ fn can_be_shown(title: &str) -> bool {
         "opens a file of /sys for writing",
         "opens the kernel's memory",
         "loads programs into the kernel",
+        "opens /proc/sysrq-trigger for writing",
+        "loads a module",
+        "loads a module from a file",
+        "removes a module",
+        "gets at the machine's ports",
     ];
     !rare.contains(&title)
 }
@@ -422,7 +460,7 @@ fn a_session_keeps_its_state_and_its_processes_when_confined() {
     let lines: Vec<&str> = reply.output.lines().collect();
     assert_eq!(lines.first(), Some(&"5 /usr"), "{reply:?}");
     assert_eq!(lines.get(1), Some(&"1"), "{reply:?}");
-    assert!(reply.output.contains("bash: line 1: nosuch"), "{reply:?}");
+    assert!(reply.output.contains("\nbash: line "), "{reply:?}");
     assert!(reply.output.contains("Read-only file system"), "{reply:?}");
 }
 
@@ -458,6 +496,7 @@ fn a_call_can_only_narrow_its_confinement() {
         Some("read-only")
     );
     assert!(!site.home.workspace().join("made").exists());
+    drop(site);
     let off = ConfinedEngine::new(|config| config.confinement.preset = None);
     assert_eq!(off.run(Request::new("true")).confinement, None);
     let asked = off.run(Request::new("true").confine(Preset::Workspace));

@@ -144,9 +144,9 @@ def by_stdin():
 
 
 # Reading what is hidden.
-probe("read", "home-key", "reads a key in the home")(lambda: read(os.environ["P_KEY"]))
+probe("read", "home-key", "reads a key in the home")(lambda: read(os.environ["P_IDENTITY"]))
 probe("read", "home-key-names", "lists a directory of keys")(
-    lambda: len(os.listdir(os.path.dirname(os.environ["P_KEY"]))) > 0
+    lambda: len(os.listdir(os.path.dirname(os.environ["P_IDENTITY"]))) > 0
 )
 probe("read", "hidden-directory", "reads what the configuration hides")(lambda: read(os.environ["P_HIDDEN"]))
 probe("read", "state", "reads bashd's state")(lambda: read(os.environ["P_STATE"]))
@@ -158,13 +158,13 @@ probe("read", "temporary", "reads a file of somebody else in /tmp")(lambda: read
 
 @probe("read", "hidden-by-link", "reads a key through a symlink of the workspace")
 def hidden_by_link():
-    os.symlink(os.environ["P_KEY"], "key-link")
+    os.symlink(os.environ["P_IDENTITY"], "key-link")
     return read("key-link")
 
 
 @probe("read", "hidden-by-hard-link", "reads a key through a hard link")
 def hidden_by_hard_link():
-    os.link(os.environ["P_KEY"], "key-hard")
+    os.link(os.environ["P_IDENTITY"], "key-hard")
     return read("key-hard")
 
 
@@ -373,22 +373,24 @@ def set_id():
 def capabilities():
     with open("/proc/self/status", encoding="utf-8") as status:
         fields = dict(line.split(":", 1) for line in status)
-    return any(int(fields[name], 16) for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb"))
+    return any(int(fields[name], 16) for name in ("CapPrm", "CapEff", "CapAmb"))
 
 
 def attempt(function):
-    """Runs a probe in a process of its own; a crash or a kill is no success."""
+    """Runs a probe in a process of its own, and says what came of it."""
     pid = os.fork()
     if pid == 0:
         try:
             status = 0 if function() else 1
-        except (OSError, AssertionError):
+        except OSError:
             status = 1
+        except BaseException:
+            status = 2
         os._exit(status)
-    return os.waitpid(pid, 0)[1] == 0
+    ended = os.waitpid(pid, 0)[1]
+    return {0: "possible", 1 << 8: "refused"}.get(ended, "broken")
 
 
 for group, name, title, function in PROBES:
-    word = "possible" if attempt(function) else "refused"
-    print(f"{group}\t{name}\t{title}\t{word}", flush=True)
+    print(f"{group}\t{name}\t{title}\t{attempt(function)}", flush=True)
 sys.exit(0)

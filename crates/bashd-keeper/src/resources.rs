@@ -251,7 +251,7 @@ mod tests {
         assert_eq!((each.cpu_percent, each.memory_bytes), (None, Some(1)));
         let is_root = rustix::process::geteuid().is_root();
         assert_eq!(each.processes, (!is_root).then_some(2));
-        assert!(restraint(Resources::default(), &Cgroups::Found).is_none());
+        assert!(restraint(Resources::default(), &Cgroups::Found, None).is_none());
         assert_eq!(Resources::default().or(SOME), SOME);
     }
 }

@@ -27,14 +27,14 @@ os.execv(sys.argv[1], sys.argv[1:])
 ";
 
 fn command(home: &Home, words: &[&str]) -> Output {
-    let (program, arguments) = words.split_first().expect("a program");
+    let (program, arguments) = words.split_first().unwrap();
     Command::new(program)
         .args(arguments)
         .env_clear()
         .envs(home.env())
         .current_dir(home.workspace())
         .output()
-        .expect("a program that can be started")
+        .unwrap()
 }
 
 fn reply(output: &Output) -> Value {

@@ -130,7 +130,7 @@ fn a_session_keeps_its_state_and_its_processes_when_confined() {
 }
 
 #[test]
-fn a_confined_job_and_a_confined_terminal_are_confined() {
+fn a_command_in_a_terminal_is_confined() {
     let site = ConfinedEngine::new(|config| config.virtual_terminal = true);
     let outside = site.home.root().join("outside-file");
     let script = format!("echo x > {}; echo status $?", outside.display());

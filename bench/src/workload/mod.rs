@@ -1,6 +1,7 @@
 //! The workloads: one file each, and one line each in this table.
 
 mod artifact;
+mod confined;
 mod first_pi;
 mod flood;
 pub(crate) mod idle;
@@ -46,6 +47,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "session",
         about: "calls in a session",
         run: session::run,
+    },
+    Workload {
+        name: "confined",
+        about: "`true` in a confinement",
+        run: confined::run,
     },
     Workload {
         name: "first-pi",

@@ -4,6 +4,7 @@
 //! users.
 
 mod artifact;
+mod confine;
 mod grants;
 mod init;
 mod jobs;
@@ -14,6 +15,7 @@ mod servers;
 use crate::hook::HookedAgent;
 pub(crate) use artifact::{ArtifactAction, ArtifactList, ArtifactRead, ArtifactRm};
 use clap::{Args, Parser, ValueEnum};
+pub(crate) use confine::{ConfineAction, ConfineShow, PresetName};
 pub(crate) use grants::{GrantsAction, GrantsOptions};
 pub(crate) use init::InitOptions;
 pub(crate) use jobs::{
@@ -104,6 +106,9 @@ pub(crate) enum Subcommand {
     #[command(subcommand)]
     Artifact(ArtifactAction),
     Grants(GrantsOptions),
+    /// Show what commands may reach.
+    #[command(subcommand)]
+    Confine(ConfineAction),
     Schema(Schema),
     /// Show the configuration.
     #[command(subcommand)]
@@ -141,6 +146,7 @@ impl Subcommand {
             Self::Artifact(ArtifactAction::Read(read)) => Some(&read.everywhere),
             Self::Artifact(ArtifactAction::Rm(rm)) => Some(&rm.everywhere),
             Self::Grants(grants) => Some(grants.everywhere()),
+            Self::Confine(ConfineAction::Show(show)) => Some(&show.everywhere),
             Self::Schema(schema) => Some(&schema.everywhere),
             Self::Config(ConfigAction::Show(show)) => Some(&show.everywhere),
             Self::Doctor(doctor) => Some(&doctor.everywhere),
@@ -224,6 +230,10 @@ pub(crate) struct Judging {
     /// option.
     #[arg(long, value_name = "MODE")]
     pub(crate) safe_mode: Option<SafeModeName>,
+    /// Confine commands: they write only the workspace, see no credentials and have no network. A
+    /// call can't ask for less than what is configured (docs/confinement.md).
+    #[arg(long, value_name = "PRESET")]
+    pub(crate) confine: Option<PresetName>,
     /// Deny commands that one of the caller's `--tools` does better.
     #[arg(long)]
     pub(crate) interceptor: bool,

@@ -1,14 +1,14 @@
 //! Which front end answers which subcommand.
 
-use crate::args::{ArtifactAction, ConfigAction, Everywhere, Subcommand};
+use crate::args::{ArtifactAction, ConfigAction, ConfineAction, Everywhere, Subcommand};
 use crate::artifact;
 use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::ConfigInForce;
 use crate::{
-    acp, check, completions, config, console, doctor, grants, hook, init, jobs, log, man, mcp,
-    minimize, rpc, rules, run, schema, stats,
+    acp, check, completions, config, confine, console, doctor, grants, hook, init, jobs, log, man,
+    mcp, minimize, rpc, rules, run, schema, stats,
 };
 use bashd::KeeperSource;
 use bashd::exec::TerminalGuardian;
@@ -68,6 +68,9 @@ pub(crate) fn dispatch(
             artifact::remove(arguments, &settings()?, printer)
         }
         Subcommand::Grants(arguments) => grants::grants(arguments, &settings()?, printer),
+        Subcommand::Confine(ConfineAction::Show(arguments)) => {
+            confine::show(arguments, &settings()?, printer)
+        }
         Subcommand::Schema(arguments) => schema::schema(arguments, &settings()?, printer),
         Subcommand::Config(ConfigAction::Show(arguments)) => {
             config::show(arguments, &settings()?, printer)

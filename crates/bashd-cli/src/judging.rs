@@ -12,6 +12,7 @@ impl Judging {
             SafeModeName::Compat => SafeMode::Compat,
             SafeModeName::Strict => SafeMode::Strict,
         });
+        request.confine = self.confine.map(Into::into);
         request.interceptor = self.interceptor.then_some(true);
         request.tools.clone_from(&self.tools);
     }

@@ -6,6 +6,7 @@ mod artifact;
 mod check;
 mod completions;
 mod config;
+mod confine;
 mod console;
 mod dispatch;
 mod doctor;

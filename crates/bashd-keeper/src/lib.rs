@@ -14,6 +14,7 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod capture;
+pub mod confinement;
 pub mod counted;
 pub mod exit;
 pub mod job;

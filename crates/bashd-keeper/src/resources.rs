@@ -5,6 +5,7 @@
 //! to each process by itself, the one on processes counts all of the user's, and they do not bind
 //! root. The reply says which of the two is used ([`LimitsInForce`]).
 
+use crate::confinement::Confinement;
 use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -137,20 +138,29 @@ impl LimitsInForce {
     }
 }
 
-/// What is limited, and where a control group for it may be created.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What holds a command: its limits, where a control group for them may be created, and its
+/// confinement.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restraint {
     /// The limits.
     pub resources: Resources,
     /// Below this control group; `None` if each process is limited by itself.
     pub parent: Option<PathBuf>,
+    /// What it may reach; `None` if that is everything that its user may.
+    #[serde(default)]
+    pub confinement: Option<Confinement>,
 }
 
-/// Decides how these are enforced; `None` if nothing is limited.
-pub fn restraint(resources: Resources, groups: &Cgroups) -> Option<Restraint> {
-    (!resources.is_unlimited()).then(|| Restraint {
+/// Decides how limits are enforced; `None` if nothing is limited and nothing confined.
+pub fn restraint(
+    resources: Resources,
+    groups: &Cgroups,
+    confinement: Option<Confinement>,
+) -> Option<Restraint> {
+    (!resources.is_unlimited() || confinement.is_some()).then(|| Restraint {
         resources,
         parent: parent_group(&resources, groups),
+        confinement,
     })
 }
 
@@ -241,7 +251,7 @@ mod tests {
         assert_eq!((each.cpu_percent, each.memory_bytes), (None, Some(1)));
         let is_root = rustix::process::geteuid().is_root();
         assert_eq!(each.processes, (!is_root).then_some(2));
-        assert!(restraint(Resources::default(), &Cgroups::Found).is_none());
+        assert!(restraint(Resources::default(), &Cgroups::Found, None).is_none());
         assert_eq!(Resources::default().or(SOME), SOME);
     }
 }

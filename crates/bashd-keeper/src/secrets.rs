@@ -184,7 +184,7 @@ fn given(after: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether a variable of this name holds a secret.
-fn is_secret(name: &str) -> bool {
+pub fn is_secret(name: &str) -> bool {
     const PARTS: [&str; 7] = [
         "TOKEN",
         "SECRET",

@@ -34,8 +34,10 @@ pub enum ErrorKind {
     Shell,
     /// The configured shell does not exist.
     ShellConfigured,
-    /// The shell could not be started (fork, exec, limits).
+    /// The shell could not be started (fork, exec, limits, confinement).
     Spawn,
+    /// The confinement that was asked for is not possible as it stands.
+    Confinement,
     /// The keeper died or went silent before it reported how the command ended.
     KeeperLost,
     /// No keeper is available: hook not called, program missing, protocol mismatch.

@@ -1,6 +1,7 @@
 //! What will happen: everything decided, nothing left open.
 
 mod client_environment;
+pub(crate) mod confinement;
 mod directory;
 mod draft;
 pub(crate) mod environment;
@@ -21,7 +22,7 @@ pub(crate) use self::directory::check_way_within;
 pub(crate) use self::draft::{Draft, RcWish, resolve};
 pub(crate) use self::environment::Inheritance;
 pub(crate) use self::reach::far_place;
-pub(crate) use self::resolve::{SessionState, Setting, draft};
+pub(crate) use self::resolve::{PlanInput, SessionState, Setting, draft};
 pub use self::session::{Overlap, SHARED_PREFIX, SessionKey, SessionPlan};
 pub(crate) use self::session::{
     is_shared, overlap_of, owner_of_session, session_of, telling_state,
@@ -34,6 +35,7 @@ use crate::output::line_limits::LineLimits;
 pub use crate::request::{Backgrounding, Otherwise};
 use crate::screen::Size;
 pub use bashd_keeper::capture::{Quota, Streams, Survivors};
+pub use bashd_keeper::confinement::{Confinement, ConfinementInForce, Level, Network, PathReach};
 use bashd_keeper::quote::quote;
 pub(crate) use bashd_keeper::resources::Restraint;
 pub use bashd_keeper::resources::{Cgroups, LimitKind, LimitsInForce, Resources, parent_group};
@@ -51,7 +53,7 @@ pub struct Plan {
     pub place: Place,
     /// What carries it there.
     pub(crate) vessel: Vessel,
-    /// What it may use up, where that is limited.
+    /// What it may use up and reach, where that is limited.
     pub(crate) restraint: Option<Restraint>,
     /// Program and arguments of the shell, without the script.
     pub shell: Shell,

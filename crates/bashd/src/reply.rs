@@ -10,7 +10,7 @@
 mod fields;
 
 use crate::guard::Judgement;
-use crate::plan::LimitsInForce;
+use crate::plan::{ConfinementInForce, LimitsInForce};
 use bashd_keeper::left_behind::LeftBehind;
 use fields::{Typed, list, reply};
 use serde::ser::SerializeMap;
@@ -82,6 +82,8 @@ reply! {
         pub terminal: Option<String>,
         /// What the command may use up, and by which means that is held.
         pub limits: Option<LimitsInForce>,
+        /// What the command may reach, and by how much that is held.
+        pub confinement: Option<ConfinementInForce>,
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) use parse::parse_over;
 pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Backgrounding, DeadlineKind, Otherwise, validate};
 
+use crate::config::Preset;
 use crate::guard::safe_mode::SafeMode;
 use crate::jobs::WaitFor;
 use crate::plan::{Resources, StdinSource};
@@ -51,6 +52,8 @@ pub struct Request {
     /// Whether only read-only commands may run; `None` means as configured, otherwise as the
     /// profile says.
     pub safe_mode: Option<SafeMode>,
+    /// What the command may reach: the configured preset, or a stricter one.
+    pub confine: Option<Preset>,
     /// Whether another tool is suggested if the caller has a better one; `None` means as
     /// configured, otherwise as the profile says.
     pub interceptor: Option<bool>,
@@ -219,6 +222,13 @@ impl Request {
     #[must_use]
     pub fn safe_mode(mut self, mode: SafeMode) -> Self {
         self.safe_mode = Some(mode);
+        self
+    }
+
+    /// Confines the command by this preset, which must not be less strict than the configured one.
+    #[must_use]
+    pub fn confine(mut self, preset: Preset) -> Self {
+        self.confine = Some(preset);
         self
     }
 

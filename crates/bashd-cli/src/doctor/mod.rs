@@ -1,10 +1,12 @@
 //! `bashd doctor`: what this machine has that bashd needs or can use, and what that means.
 //!
-//! Every check only looks: it creates, starts and changes nothing. A check is one function in one
+//! Every check only looks: it creates, starts and changes nothing, but for one, which finds out how
+//! commands can be confined by confining one that does nothing. A check is one function in one
 //! of the tables below; it never fails, it reports a finding.
 
 mod agents;
 mod check;
+mod confinement;
 mod interceptor;
 mod kernel;
 mod limits;
@@ -42,6 +44,7 @@ const CHECKS: &[Checker] = &[
     places::configuration,
     interceptor::rules,
     agents::set_up,
+    confinement::level,
     limits::of_commands,
     limits::pipe_pages,
     limits::processes,

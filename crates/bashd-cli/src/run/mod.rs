@@ -39,10 +39,12 @@ pub(crate) fn fork_early() -> Option<KeeperSource> {
 pub(crate) fn run(
     keeper: KeeperSource,
     arguments: &RunOptions,
-    settings: ConfigInForce,
+    mut settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let call = call(arguments)?;
+    let workspace = &mut settings.config.confinement.workspace;
+    *workspace = workspace.take().or_else(|| arguments.cwd.clone());
     rules::say_if_there_are_none(
         &settings,
         arguments.profile.as_deref().unwrap_or_default(),

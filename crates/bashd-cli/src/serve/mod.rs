@@ -69,7 +69,7 @@ impl ServerBase {
     pub(crate) fn start(
         front_end: &str,
         options: &Serving,
-        settings: ConfigInForce,
+        mut settings: ConfigInForce,
         printer: &Printer,
     ) -> Result<Self, Failure> {
         let name = options.profile.as_ref().unwrap_or(&settings.config.profile);
@@ -85,6 +85,10 @@ impl ServerBase {
         }
         let mut defaults = Request::new("").profile(&profile.name);
         options.judging.apply_to(&mut defaults);
+        // For all calls of this server, also those in sessions.
+        if let Some(preset) = defaults.confine.take() {
+            settings.config.confinement.preset = Some(preset);
+        }
         defaults.session.clone_from(&options.session);
         // Counts for a model's calls, in profiles that leave the choice to the caller.
         defaults.on_timeout = Some(OnTimeout::Background);

@@ -10,6 +10,7 @@
 //! | `chaos` | every server with 16 clients while a second process makes trouble |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
+//! | `confinement` | `--confine` and `bashd confine`, also where the kernel gives less |
 //! | `isolation` | eight clients of every server at once, of which none sees another |
 //! | `jobs` | `run --background` and `jobs`: every subcommand, and SIGKILL of bashd |
 //! | `jobs_clock` | jobs and a clock that is set back under them |
@@ -59,6 +60,7 @@ mod artifact;
 mod chaos;
 mod check;
 mod config;
+mod confinement;
 mod console;
 mod doctor;
 mod documents;

@@ -8,6 +8,7 @@
 
 use super::end_line::EndLines;
 use crate::capture::Streams;
+use crate::confinement::ConfinementInForce;
 use crate::exit::{EndedBy, Exit};
 use crate::left_behind::LeftBehind;
 use crate::resources::LimitsInForce;
@@ -84,6 +85,9 @@ pub struct Spec {
     /// Filled in by the keeper: its resource limits, if any.
     #[serde(default)]
     pub limits: Option<LimitsInForce>,
+    /// Filled in by the keeper: its confinement, if any.
+    #[serde(default)]
+    pub confinement: Option<ConfinementInForce>,
     /// Filled in by the keeper: the boot in which it runs.
     pub boot: String,
     /// Filled in by the keeper: the shell, which is also its process group.

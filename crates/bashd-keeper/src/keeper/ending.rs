@@ -24,6 +24,8 @@ pub(super) struct RunScope {
     pub(super) spared: HashMap<Pid, u64>,
     /// A shell that is itself left alone, though what is below it is not.
     pub(super) spared_shell: Option<Pid>,
+    /// Likewise the first process of a pid namespace, whose children are the orphans there.
+    pub(super) init: Option<Pid>,
 }
 
 impl RunScope {
@@ -33,11 +35,20 @@ impl RunScope {
         })
     }
 
+    /// Everything below this process but the first one of a pid namespace.
+    pub(super) fn beside(init: Option<Pid>) -> Self {
+        Self {
+            init,
+            ..Self::default()
+        }
+    }
+
     /// Everything born below this process from now on, and the shell.
-    pub(super) fn since_now(shell: Pid) -> Self {
+    pub(super) fn since_now(shell: Pid, init: Option<Pid>) -> Self {
         let mut spared = HashMap::new();
         tree::for_each_descendant(|member| {
             if member.pid != shell
+                && Some(member.pid) != init
                 && let Some(stat) = tree::stat(member.pid)
             {
                 spared.insert(member.pid, stat.started_ticks);
@@ -47,12 +58,18 @@ impl RunScope {
         Self {
             spared,
             spared_shell: None,
+            init,
         }
     }
 
     /// Whether something below this process is outside the scope.
     pub(super) fn is_partial(&self) -> bool {
         !self.spared.is_empty() || self.spared_shell.is_some()
+    }
+
+    /// Whether processes of the run may have a parent that stays: their death is not reported here.
+    pub(super) fn has_own_parent(&self) -> bool {
+        self.spared_shell.is_some() || self.init.is_some()
     }
 
     /// Whether nothing of the run lives.
@@ -68,7 +85,7 @@ impl RunScope {
             if self.spares(member.pid) {
                 return Descend::No;
             }
-            if self.spared_shell != Some(member.pid) {
+            if ![self.spared_shell, self.init].contains(&Some(member.pid)) {
                 visit(member);
             }
             Descend::Yes
@@ -133,7 +150,9 @@ pub(super) fn kill_round(scope: &RunScope) {
         let _ = member.signal(Signal::KILL);
     });
     for child in tree::children(rustix::process::getpid()) {
-        if !scope.spares(child) && scope.spared_shell != Some(child) {
+        // The end of a namespace's first process is the end of everything in it.
+        let is_init_of_others = scope.is_partial() && scope.init == Some(child);
+        if !scope.spares(child) && scope.spared_shell != Some(child) && !is_init_of_others {
             let _ = rustix::process::kill_process(child, Signal::KILL);
         }
     }

@@ -209,7 +209,8 @@ impl KeeperRun {
         spec.pid = self.shell.as_raw_nonzero().get();
         spec.keeper = rustix::process::getpid().as_raw_nonzero().get();
         spec.stdin_open = self.input.is_some();
-        spec.limits = self.restrained.as_ref().map(|held| held.in_force.clone());
+        spec.limits = self.limits_in_force();
+        spec.confinement = self.confinement_in_force();
         spec.head_bytes = self.pumps.first().map_or(0, |pump| pump.spool.head_bytes());
     }
 

@@ -34,9 +34,11 @@ use super::restraint::Restrained;
 use super::start::LaunchedShell;
 use super::waiting::Keeper;
 use crate::capture::Survivors;
+use crate::confinement::ConfinementInForce;
 use crate::exit::{EndedBy, Exit};
 use crate::os::signals::Arrived;
 use crate::reset::Reset;
+use crate::resources::LimitsInForce;
 use crate::spool::{self, Storage};
 use rustix::process::Pid;
 use std::collections::HashSet;
@@ -191,7 +193,7 @@ impl KeeperRun {
             ended_by: None,
             goes_to_background: terms.goes_to_background,
             tree_is_empty: false,
-            scope: RunScope::default(),
+            scope: RunScope::beside(shell.restrained.as_ref().and_then(|held| held.init())),
             reset: None,
             asked: HashSet::new(),
             is_dying: false,
@@ -208,6 +210,16 @@ impl KeeperRun {
             restrained: shell.restrained,
             storage,
         }
+    }
+
+    /// The limits that hold.
+    pub(super) fn limits_in_force(&self) -> Option<LimitsInForce> {
+        self.restrained.as_ref()?.in_force.clone()
+    }
+
+    /// The confinement that holds.
+    pub(super) fn confinement_in_force(&self) -> Option<ConfinementInForce> {
+        self.restrained.as_ref()?.confinement()
     }
 
     /// Whether the kernel killed one of its processes for lack of memory.
@@ -260,8 +272,8 @@ impl KeeperRun {
         let phase = match self.phase {
             Phase::Running => self.deadline,
             Phase::Draining(drain) => Some(drain.due()),
-            // A shell that stays does not tell us when its children die.
-            Phase::Ending { kill_at } if now < kill_at && self.scope.spared_shell.is_some() => {
+            // A shell that stays does not tell us when its children die, nor does an init.
+            Phase::Ending { kill_at } if now < kill_at && self.scope.has_own_parent() => {
                 Some(kill_at.min(now + LOOK))
             }
             Phase::Ending { kill_at } if now < kill_at => Some(kill_at),
@@ -303,6 +315,14 @@ impl KeeperRun {
             self.pumps.iter_mut().for_each(Pump::let_go);
         }
         self.tree_is_empty = tree_is_empty || self.scope.is_partial() && self.scope.is_empty();
+        if self.scope.init.is_some() && !self.scope.is_partial() && self.shell_exit.is_some() {
+            // Its first process stays until this one goes.
+            let has_orphans = self
+                .restrained
+                .as_ref()
+                .is_some_and(|held| !held.has_no_orphans());
+            self.tree_is_empty |= !has_orphans || self.scope.is_empty();
+        }
         if let Some(job) = &mut self.job {
             job.roster.lost_child(now);
         }
@@ -388,7 +408,7 @@ impl KeeperRun {
             ending::kill_round(&self.scope);
             self.collect(now);
         }
-        if matches!(self.phase, Phase::Ending { .. }) && self.scope.spared_shell.is_some() {
+        if matches!(self.phase, Phase::Ending { .. }) && self.scope.has_own_parent() {
             self.tree_is_empty = self.scope.is_empty();
         }
         match self.phase {

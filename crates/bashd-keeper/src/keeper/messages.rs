@@ -3,6 +3,7 @@
 
 use super::protocol::{KeeperMessage, messages};
 use crate::capture::{Quota, Streams, Survivors};
+use crate::confinement::ConfinementInForce;
 use crate::exit::{EndedBy, Exit};
 use crate::keeper::session::DirectoryAfter;
 use crate::left_behind::LeftBehind;
@@ -287,6 +288,9 @@ pub struct StartedMessage {
     /// The limits that hold.
     #[serde(default)]
     pub limits: Option<LimitsInForce>,
+    /// The confinement that holds.
+    #[serde(default)]
+    pub confinement: Option<ConfinementInForce>,
     /// Where the shell was when its call began, in a session.
     #[serde(default, with = "serde_bytes")]
     pub directory: Option<Vec<u8>>,
@@ -299,6 +303,7 @@ impl StartedMessage {
             pid: 0,
             heads: vec![ready.has_head],
             limits: None,
+            confinement: None,
             directory: None,
         }
     }

@@ -33,7 +33,8 @@ impl KeeperRun {
         let started = StartedMessage {
             pid: self.shell.as_raw_nonzero().get(),
             heads,
-            limits: self.restrained.as_ref().map(|held| held.in_force.clone()),
+            limits: self.limits_in_force(),
+            confinement: self.confinement_in_force(),
             directory: self.directory.clone(),
         };
         protocol::send(link, &started, &fds)

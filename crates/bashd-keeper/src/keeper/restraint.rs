@@ -1,6 +1,11 @@
-//! Enforcing what a command may use: by a control group, or by the limits of each of its processes.
+//! Enforcing what a command may use and reach: by a control group, or by the limits of each of its
+//! processes; and by its confinement.
 
+use super::protocol::FailedMessage;
+use crate::confinement::{Confinement, ConfinementInForce, Level};
+use crate::os::confine::{self, Confined, Trouble};
 use crate::os::launch::{Hold, Launch, launch};
+use crate::os::tree::ChildList;
 use crate::resources::{LimitKind, LimitsInForce, Resources, Restraint};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
@@ -13,33 +18,95 @@ use std::rc::Rc;
 /// Prefix of the directories of our groups; the keeper's pid follows.
 const PREFIX: &str = "bashd-";
 
-/// Starts a shell, held by what was asked for: the one launch of every kind of shell.
+/// Starts a shell, held by what was asked for: the one launch of every kind of shell. `state` is
+/// where directories of ours may be, `needs` are those of them that the shell uses.
 pub(super) fn launch_held(
     what: &Launch<'_>,
     restraint: Option<&Restraint>,
-) -> io::Result<(Pid, Option<Rc<Restrained>>)> {
-    let restrained = restraint.map(Restrained::new);
+    (state, needs): (&Path, &[&Path]),
+) -> Result<(Pid, Option<Rc<Restrained>>), FailedMessage> {
+    let mut restrained = restraint.map(Restrained::new);
     let limits = restrained.as_ref().map(Restrained::of_each_process);
     let held = Hold {
         group: restrained.as_ref().and_then(Restrained::group),
         limits: limits.as_deref().unwrap_or_default(),
+        bonds: None,
     };
-    let pid = launch(what, &held)?;
+    let confinement = restraint.and_then(|restraint| restraint.confinement.as_ref());
+    let (pid, confined) = if let Some(confinement) = confinement {
+        let whole = with_ours(confinement, state, needs);
+        let confined = confine::launch(what, &held, &whole, state)
+            .map_err(|trouble| refusal(&trouble, confinement.require))?;
+        (confined.pid, Some(confined))
+    } else {
+        let program = what.program.to_string_lossy();
+        let pid = launch(what, &held).map_err(super::start::failed(&program))?;
+        (pid, None)
+    };
+    if let Some(restrained) = &mut restrained {
+        restrained.confined = confined.map(HeldNamespace::new);
+    }
     Ok((pid, restrained.map(Rc::new)))
 }
 
-/// The limits of one shell.
+/// A confinement with directories of ours: none of them is seen but those that the shell needs.
+fn with_ours(confinement: &Confinement, state: &Path, needs: &[&Path]) -> Confinement {
+    let mut whole = confinement.clone();
+    whole.hide.extend(crate::runtime::existing(state));
+    whole
+        .bring
+        .extend(needs.iter().map(|path| path.to_path_buf()));
+    whole
+}
+
+/// What the engine is told if nothing was started.
+fn refusal(trouble: &Trouble, require: Level) -> FailedMessage {
+    let doing = if trouble.is_programs {
+        trouble.doing.clone()
+    } else {
+        format!(
+            "confine the command at level `{require}`, so it did not run: {}",
+            trouble.doing
+        )
+    };
+    FailedMessage {
+        doing,
+        errno: trouble.error.raw_os_error().unwrap_or(libc::EINVAL),
+    }
+}
+
+/// What a confined shell was given, and the first process of its pid namespace.
+struct HeldNamespace {
+    confined: Confined,
+    /// Its children, if the kernel lists them.
+    orphans: Option<ChildList>,
+}
+
+impl HeldNamespace {
+    fn new(confined: Confined) -> Self {
+        Self {
+            orphans: confined.init.and_then(ChildList::open),
+            confined,
+        }
+    }
+}
+
+/// What holds one shell.
 pub(super) struct Restrained {
-    pub(super) in_force: LimitsInForce,
+    /// Its limits, if it has any.
+    pub(super) in_force: Option<LimitsInForce>,
     group: Option<ControlGroup>,
     resources: Resources,
+    confined: Option<HeldNamespace>,
 }
 
 impl Restrained {
     /// Prepares to enforce the requested limits; by the processes' own limits if no group can be
     /// created.
     pub(super) fn new(restraint: &Restraint) -> Self {
-        let Restraint { resources, parent } = restraint;
+        let Restraint {
+            resources, parent, ..
+        } = restraint;
         let group = parent
             .as_ref()
             .and_then(|parent| ControlGroup::make(parent, resources).ok());
@@ -48,10 +115,32 @@ impl Restrained {
             None => LimitKind::Rlimits,
         };
         Self {
-            in_force: LimitsInForce::new(kind, *resources),
+            in_force: (!resources.is_unlimited()).then(|| LimitsInForce::new(kind, *resources)),
             group,
             resources: *resources,
+            confined: None,
         }
+    }
+
+    /// The confinement that holds, if there is one.
+    pub(super) fn confinement(&self) -> Option<ConfinementInForce> {
+        let held = self.confined.as_ref();
+        held.map(|held| held.confined.in_force.clone())
+    }
+
+    /// The first process of the shell's pid namespace, if it has one.
+    pub(super) fn init(&self) -> Option<Pid> {
+        self.confined.as_ref().and_then(|held| held.confined.init)
+    }
+
+    /// Whether nothing was orphaned in the shell's pid namespace. `false` also if the kernel does
+    /// not say.
+    pub(super) fn has_no_orphans(&self) -> bool {
+        let orphans = self
+            .confined
+            .as_ref()
+            .and_then(|held| held.orphans.as_ref());
+        self.init().is_none() || orphans.is_some_and(|orphans| orphans.is(&[]))
     }
 
     /// The file into which the shell writes itself.
@@ -184,9 +273,11 @@ mod tests {
                 .processes(7)
                 .cpu_seconds(5),
             parent: Some("/nowhere".into()),
+            confinement: None,
         };
         let restrained = Restrained::new(&restraint);
-        assert_eq!(restrained.in_force.kind, LimitKind::Rlimits);
+        let kind = restrained.in_force.as_ref().map(|limits| limits.kind);
+        assert_eq!(kind, Some(LimitKind::Rlimits));
         let expected = vec![
             (libc::RLIMIT_CPU, 5, 6),
             (libc::RLIMIT_DATA, 4096, 4096),
@@ -236,6 +327,7 @@ mod tests {
         let held = Hold {
             group: Some(group.processes.as_fd()),
             limits: &[],
+            bonds: None,
         };
         launch(&what, &held).unwrap()
     }

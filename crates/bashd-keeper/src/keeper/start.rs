@@ -5,6 +5,7 @@ use super::protocol::{self, Beginning, ExitedMessage, FailedMessage, StartMessag
 use super::pty::RunTerminal;
 use super::pump::Pump;
 use super::restraint::{Restrained, launch_held};
+use super::serve::state_of;
 use crate::capture::{Quota, Streams, Survivors};
 use crate::exit::Exit;
 use crate::os::launch::{Controls, Launch};
@@ -138,8 +139,7 @@ pub(super) fn start(
             None => Controls::Nothing,
         },
     };
-    let (pid, restrained) = launch_held(&what, message.restraint.as_ref())
-        .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+    let (pid, restrained) = launch_held(&what, message.restraint.as_ref(), (state_of(runs), &[]))?;
     if terminal.is_none() {
         hold(&mut pumps, writers);
     }

@@ -11,6 +11,7 @@
 use super::protocol::{FailedMessage, StartMessage, StartedShellMessage};
 use super::pump::Pump;
 use super::restraint::{Restrained, launch_held};
+use super::serve::state_of;
 use super::start::{self, LaunchedShell, OpenedSpool, failed, missing, open_null};
 use crate::os::launch::{Controls, Launch};
 use crate::quote::quote;
@@ -100,8 +101,8 @@ impl StartedShell {
             extra: &[texts.as_fd(), read.as_fd()],
             controls: Controls::Nothing,
         };
-        let (pid, restrained) = launch_held(&what, message.restraint.as_ref())
-            .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+        let (pid, restrained) =
+            launch_held(&what, message.restraint.as_ref(), (state_of(runs), &[]))?;
         start::hold(&mut pumps, writers);
         Ok(Self {
             pid,

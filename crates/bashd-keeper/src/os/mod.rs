@@ -6,4 +6,6 @@
 #[path = "linux/mod.rs"]
 mod platform;
 
-pub use platform::{counters, descriptors, fork, launch, memory, seclusion, signals, tree};
+pub use platform::{
+    confine, counters, descriptors, fork, launch, memory, seclusion, signals, tree,
+};

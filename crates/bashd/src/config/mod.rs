@@ -6,6 +6,7 @@
 //! where each value came from. Programs that embed the library and read no configuration start from
 //! [`Config::new`].
 
+mod confinement;
 pub mod env_vars;
 mod keys;
 mod minimizer;
@@ -19,6 +20,7 @@ mod table;
 mod tests;
 mod value;
 
+pub use confinement::{ConfinementSettings, Preset};
 pub use keys::{ConfigKey, ValueKind, find, nearest};
 pub use minimizer::MinimizerSettings;
 pub use reference::reference;
@@ -34,7 +36,8 @@ use crate::guard::safe_mode::SafeMode;
 use crate::guard::{self, Gate, Guard, Judgement, UserRule};
 use crate::jobs::JobLimits;
 use crate::ledger::LedgerSettings;
-use crate::plan::{Cgroups, Quota, Resources, Survivors};
+use crate::plan::confinement as confinement_plan;
+use crate::plan::{Cgroups, Confinement, ConfinementInForce, Quota, Resources, Survivors};
 use crate::profile::Profile;
 use crate::request::Request;
 use crate::rewrite::Command;
@@ -87,6 +90,8 @@ pub struct Config {
     pub resources: Resources,
     /// Where control groups for that may be made.
     pub cgroups: Cgroups,
+    /// What commands may reach.
+    pub confinement: ConfinementSettings,
     /// Overrides what profiles say about processes that outlive their shell.
     pub survivors: Option<Survivors>,
     /// Whether the rules that are on by default are on besides the profile's.
@@ -256,6 +261,26 @@ impl Config {
         self.gate(profile, request).judge_with(command, variables)
     }
 
+    /// What a request may reach, with this environment; `None` if that is everything that its user
+    /// may.
+    pub fn confinement_of(
+        &self,
+        profile: &Profile,
+        request: &Request,
+        surroundings: &Surroundings,
+    ) -> Result<Option<Confinement>> {
+        let preset = confinement_plan::preset(profile, self, request)?;
+        let home = surroundings.variables();
+        confinement_plan::of(preset, self, surroundings, home.get("HOME"))
+    }
+
+    /// The highest level at which commands can be confined here, found by doing it; or why that
+    /// can't be found out. Needs a process with one thread.
+    pub fn confinement_level(&self) -> Result<ConfinementInForce> {
+        bashd_keeper::os::confine::level(&self.state_dir)
+            .map_err(|trouble| Error::io(ErrorKind::Confinement, trouble.doing, trouble.error))
+    }
+
     fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
         let config_dir = sources.config_dir.as_ref();
         let directory = |name| Ok::<_, Error>(values.optional(name)?.map(PathBuf::from));
@@ -309,6 +334,7 @@ impl Config {
                 processes: unless_zero(values.number("limits.processes")?),
             },
             cgroups: cgroups(values.text("limits.cgroup")?),
+            confinement: ConfinementSettings::from_values(values)?,
             survivors: survivors(values.text("survivors")?)?,
             guard_default: values.text("guard.rules")? == guard::DEFAULT_RULES,
             guard_enable: rule_names(values, "guard.enable")?,

@@ -196,6 +196,79 @@ pub const KEYS: &[ConfigKey] = &[
          `spool.ring_bytes`",
     ),
     key(
+        "confinement.preset",
+        ValueKind::Choice(&["profile", "off", "workspace", "workspace+net", "read-only"]),
+        "profile",
+        "what commands may reach: `off`, all that their user may; `workspace`, they read the machine but no \
+         credentials, write the workspace and what is their own, and have no network; `read-only`, likewise \
+         without writing the workspace; `workspace+net` is refused until there is an allow-list of hosts; or \
+         as the `profile` says. A call can only narrow it (docs/confinement.md)",
+    ),
+    key(
+        "confinement.workspace",
+        ValueKind::Path,
+        "",
+        "the directory that confined commands work on; empty: the one in which calls without a directory run",
+    ),
+    key(
+        "confinement.write",
+        ValueKind::List,
+        "",
+        "paths that confined commands may write besides; `~/` is the home, a relative path is in the workspace",
+    ),
+    key(
+        "confinement.read",
+        ValueKind::List,
+        "",
+        "the only paths that confined commands may read, with those that they may write; empty: everything \
+         that is not hidden",
+    ),
+    key(
+        "confinement.hide",
+        ValueKind::List,
+        "",
+        "paths that confined commands see nothing of, besides keys, credentials and bashd's own state",
+    ),
+    key(
+        "confinement.protect",
+        ValueKind::List,
+        "",
+        "paths that confined commands can't change in the workspace, besides git's hooks and configuration \
+         and what shells, editors and CI run",
+    ),
+    key(
+        "confinement.network",
+        ValueKind::Choice(&["preset", "none", "all"]),
+        "preset",
+        "the network of confined commands: `none` but their own loopback, `all` of the machine's, or as the \
+         `preset` says (none)",
+    ),
+    key(
+        "confinement.env",
+        ValueKind::List,
+        "",
+        "variables that confined commands get although their names say that they are secret",
+    ),
+    key(
+        "confinement.sockets",
+        ValueKind::List,
+        "",
+        "Unix sockets of other programs that confined commands may connect to",
+    ),
+    key(
+        "confinement.require",
+        ValueKind::Choice(&["full", "landlock", "none"]),
+        "full",
+        "the level below which a confined command does not run: `full`, `landlock` (no namespaces), or \
+         `none`, which runs it unconfined where neither is to be had (docs/confinement.md)",
+    ),
+    key(
+        "confinement.most",
+        ValueKind::Choice(&["full", "landlock"]),
+        "full",
+        "the level that is tried first: `landlock` does without namespaces, and holds less",
+    ),
+    key(
         "limits.cpu_seconds",
         LIMIT,
         "0",

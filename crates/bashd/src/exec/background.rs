@@ -7,7 +7,7 @@ use super::{Conversation, EndedBy, Heard, Reset, RunFailure};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::claim::{self, ClaimFailure, ClaimedName};
-use crate::plan::{LimitsInForce, Otherwise, Plan, Streams};
+use crate::plan::{ConfinementInForce, LimitsInForce, Otherwise, Plan, Streams};
 use bashd_keeper::job::directory::{self, JobKind, Spec};
 use bashd_keeper::keeper::job_messages::{AnnounceMessage, BackgroundMessage, BackgroundedMessage};
 use bashd_keeper::keeper::protocol::EndMessage;
@@ -47,6 +47,8 @@ pub(crate) struct BackgroundedRun {
     pub(crate) notes: Vec<String>,
     /// The limits in force for it.
     pub(crate) limits: Option<LimitsInForce>,
+    /// The confinement in force for it.
+    pub(crate) confinement: Option<ConfinementInForce>,
 }
 
 /// When a run goes to the background, and how far that has come.
@@ -266,6 +268,7 @@ impl Conversation<'_> {
             session_reset: None,
             notes: Vec::new(),
             limits: self.limits.take(),
+            confinement: self.confinement.take(),
         })
     }
 

@@ -7,7 +7,7 @@ use super::{OutputWatch, Reset, Run, failure, no_answer};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minimize::ShellMasks;
-use crate::plan::{LimitsInForce, Plan, Streams};
+use crate::plan::{ConfinementInForce, LimitsInForce, Plan, Streams};
 use bashd_keeper::keeper::job_messages::BackgroundedMessage;
 use bashd_keeper::keeper::protocol::{
     Beginning, CallForm, ExitedMessage, FailedMessage, GoneMessage, GrownMessage, MessageFrame,
@@ -47,6 +47,8 @@ pub(super) struct Conversation<'a> {
     pub(super) pid: i32,
     /// The limits that hold, once it runs.
     pub(super) limits: Option<LimitsInForce>,
+    /// The confinement in force for it.
+    pub(super) confinement: Option<ConfinementInForce>,
     /// Whether the keeper belongs to this call alone.
     pub(super) keeper_use: KeeperUse,
     /// The form of call for which the prepared spool is ours.
@@ -94,6 +96,7 @@ impl<'a> Conversation<'a> {
             background: BackgroundTimer::new(plan),
             pid: 0,
             limits: None,
+            confinement: None,
             keeper_use: place,
             form: None,
             began_in: None,
@@ -208,6 +211,7 @@ impl<'a> Conversation<'a> {
         self.keeper = fds.next();
         self.pid = started.pid;
         self.limits = started.limits;
+        self.confinement = started.confinement;
         let directory = started.directory.map(OsString::from_vec);
         self.began_in = directory.map(PathBuf::from);
         Ok(())
@@ -278,6 +282,7 @@ impl<'a> Conversation<'a> {
                 limits.out_of_memory = exited.out_of_memory;
                 limits
             }),
+            confinement: self.confinement.take(),
             began_in: self.began_in,
             masks: ShellMasks::default(),
             writers,

@@ -6,7 +6,7 @@ use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
 use crate::minimize::ShellMasks;
 use crate::output::Source;
-use crate::plan::{LimitsInForce, Plan};
+use crate::plan::{ConfinementInForce, LimitsInForce, Plan};
 use bashd_keeper::exit::{EndedBy, Exit};
 use bashd_keeper::left_behind::LeftBehind;
 use bashd_keeper::spool::SpoolReader;
@@ -39,6 +39,8 @@ pub struct Run {
     pub terminal: Option<ClientRun>,
     /// The limits that were in force.
     pub limits: Option<LimitsInForce>,
+    /// The confinement that held for it.
+    pub confinement: Option<ConfinementInForce>,
     /// Where the session's shell was when the call began.
     pub(crate) began_in: Option<PathBuf>,
     /// What earlier calls left in the session's shell that a status may depend on.
@@ -65,6 +67,7 @@ impl Run {
             notes: Vec::new(),
             terminal: None,
             limits: None,
+            confinement: None,
             began_in: None,
             masks: ShellMasks::default(),
             writers: Writers::Left,

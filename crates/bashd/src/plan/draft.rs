@@ -87,6 +87,10 @@ pub(crate) fn resolve(draft: Draft, rc: Option<RcScript>) -> Plan {
         if let Vessel::Session(session) = &mut plan.vessel {
             session.key.rc_script = Some(path.clone());
         }
+        let confinement = plan.restraint.as_mut();
+        if let Some(confinement) = confinement.and_then(|held| held.confinement.as_mut()) {
+            confinement.bring.push(path.clone());
+        }
         plan.rc_script = Some(path);
     }
     let by_kind = match started_shell {

@@ -91,6 +91,7 @@ pub(super) fn plan(
             terminal: None,
             streams: profile.output.streams,
             limits: None,
+            confinement: None,
             boot: String::new(),
             pid: 0,
             keeper: 0,

@@ -6,8 +6,9 @@ use super::environment::{Inheritance, InheritanceSource};
 use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
-    ClientEnvironment, OpenDirectory, Place, Plan, Quota, Shell, Streams, TerminalHost, Variables,
-    Vessel, directory, environment, job, one_program, session, steps, terminal,
+    ClientEnvironment, Limits, OpenDirectory, Place, Plan, Quota, Restraint, Shell, Streams,
+    Survivors, TerminalHost, Variables, Vessel, confinement, directory, environment, job,
+    one_program, session, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -23,7 +24,7 @@ use bashd_keeper::resources;
 use bashd_keeper::secrets::Secrets;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The context of a plan: the engine's own state, and the run's name.
 #[derive(Clone, Copy)]
@@ -89,20 +90,20 @@ pub(crate) fn draft(
     let wanted = directory::wanted(profile, request, lifted, (&surroundings.cwd, here), home);
     let cwd = directory::open(&wanted)?;
     let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
-    let mut env = variables(wish, terminal, &wanted);
+    let (mut env, restraint) = held_variables(wish, terminal, &wanted)?;
+    let is_confined = (restraint.as_ref()).is_some_and(|held| held.confinement.is_some());
     let text = format!("{cd}{}", with_prefix(profile, config, &command.to_run));
     let (shell, script) = shell_and_script(wish, text, &mut env, &cwd)?;
     let script = script.map(|script| session::with_state(wish, script, &cwd.path));
     if profile.environment.shell_variable && script.is_some() {
         environment::tell_shell(&mut env, request, &shell);
     }
-    let client = client_terminal(wish, &env);
+    // The client's terminal is outside of what can be confined here.
+    let client = client_terminal(wish, &env).filter(|_| !is_confined);
     let timeout = match accepted.ends {
         DeadlineKind::AtTimeout => accepted.timeout,
         DeadlineKind::AtJobLimit => config.jobs.max_time,
     };
-    let mut limits = profile.limits.with_timeout(timeout);
-    limits.survivors = config.survivors.unwrap_or(limits.survivors);
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
     // A shell that lives on has no terminal: a command that gets one runs in its own shell.
@@ -118,12 +119,13 @@ pub(crate) fn draft(
     let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
+    let ends = is_confined && !matches!(vessel, Some(Vessel::Session(_)));
     let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);
     let started_shell = started_shell_use(wish, &shell);
     let plan = Plan {
         place: Place::Here,
         vessel: vessel.unwrap_or(Vessel::OwnShell),
-        restraint: resources::restraint(request.resources.or(config.resources), &config.cgroups),
+        restraint,
         program: one_program::of(setting, command, script.as_deref()),
         shell,
         script,
@@ -139,7 +141,7 @@ pub(crate) fn draft(
         },
         lines: command.lines,
         make_directories: setting.make_directories.to_vec(),
-        limits,
+        limits: limits_of(profile, config, timeout, ends),
         quota: quota_of(config, accepted),
         backgrounding: accepted.backgrounding,
         answer_by: request
@@ -151,6 +153,33 @@ pub(crate) fn draft(
         notices: notice.into_iter().collect(),
     };
     Ok(Draft::new(plan, wants_rc_script, started_shell))
+}
+
+/// When and how the run is ended. A confined run has processes of its own, which end with it.
+fn limits_of(profile: &Profile, config: &Config, timeout: Duration, ends: bool) -> Limits {
+    let mut limits = profile.limits.with_timeout(timeout);
+    limits.survivors = config.survivors.unwrap_or(limits.survivors);
+    if ends {
+        limits.survivors = Survivors::End;
+    }
+    limits
+}
+
+/// The environment, and what holds the run: a confined command gets no secrets.
+fn held_variables(
+    wish: PlanInput<'_>,
+    terminal: Option<Size>,
+    wanted: &directory::Wanted,
+) -> Result<(Variables, Option<Restraint>)> {
+    let config = wish.setting.config;
+    let mut env = variables(wish, terminal, wanted);
+    let confinement = confinement::decide(wish, &env)?;
+    if confinement.is_some() {
+        env.retain(|name| !confinement::keeps_from(&config.confinement, name));
+    }
+    let resources = wish.request.resources.or(config.resources);
+    let restraint = resources::restraint(resources, &config.cgroups, confinement);
+    Ok((env, restraint))
 }
 
 /// How much output is kept: a job has its own from its first byte, before anybody calls it one.
@@ -308,7 +337,7 @@ pub(super) fn cd_of_the_shell<'a>(
 
 /// A request with its profile and its context.
 #[derive(Clone, Copy)]
-pub(super) struct PlanInput<'a> {
+pub(crate) struct PlanInput<'a> {
     pub(super) profile: &'a Arc<Profile>,
     pub(super) request: &'a Request,
     pub(super) setting: Setting<'a>,

@@ -1,7 +1,8 @@
 //! Whether a call runs in a session's shell; whose shell that is, and the text that it evaluates.
 
 use super::resolve::{PlanInput, Setting};
-use super::{OpenDirectory, Shell, StdinSource, Variables, environment, quote};
+use super::{OpenDirectory, Shell, StdinSource, Variables, confinement, environment, quote};
+use crate::config::Preset;
 use crate::guard::safe_mode::RunForm;
 use crate::profile::Profile;
 use crate::request::{Accepted, Request};
@@ -241,6 +242,12 @@ fn plan_session(
             "a call with its own limits runs in a shell of its own, not in the session".to_owned(),
         );
     }
+    if (request.confine).is_some_and(|asked| asked != confinement::configured(profile, config)) {
+        return Err(
+            "a call with its own confinement runs in a shell of its own, not in the session"
+                .to_owned(),
+        );
+    }
     let reads_a_file = matches!(request.stdin, StdinSource::Open(_));
     if request.background || request.stdin_open || reads_a_file {
         return match &request.session {
@@ -334,6 +341,13 @@ fn is_kept_out(wish: PlanInput<'_>, name: &OsStr) -> bool {
     name == environment::RUN_VARIABLE && wish.profile.environment.run_variable
         || wish.is_guarded && environment::slips_code_past_the_guard(name)
         || is_private(name)
+        || is_confined(wish) && confinement::keeps_from(&wish.setting.config.confinement, name)
+}
+
+/// Whether the session's shell is confined.
+fn is_confined(wish: PlanInput<'_>) -> bool {
+    let preset = confinement::preset(wish.profile, wish.setting.config, wish.request);
+    preset.is_ok_and(|preset| preset != Preset::Off)
 }
 
 /// Whether a shell can keep a session: it must read its script from a pipe as bash does.

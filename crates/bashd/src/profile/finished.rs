@@ -72,6 +72,7 @@ pub(crate) fn finished(
         },
         session_reset: run.session_reset,
         limits: run.limits.clone(),
+        confinement: run.confinement.clone(),
         in_terminal: plan.vessel.is_terminal(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
     }
@@ -133,6 +134,7 @@ pub(crate) fn backgrounded(
     run.session_reset = job.session_reset;
     run.notes = job.notes;
     run.limits = job.limits;
+    run.confinement = job.confinement;
     let (command, limit) = (plan.job.spec.command.clone(), plan.limits.timeout);
     let waits = plan.backgrounding.is_some_and(|when| when.waits);
     let backgrounded = move |so_far| BackgroundedCall {
@@ -256,6 +258,7 @@ fn of_output(
         terminal: None,
         session_reset: None,
         limits: None,
+        confinement: None,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::jobs::tool::JobAnswer;
 use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
 use crate::output::{Captured, WrittenCounts};
-use crate::plan::LimitsInForce;
+use crate::plan::{ConfinementInForce, LimitsInForce};
 use crate::reply::{Denied, Reply};
 use crate::request::Refusal;
 use bashd_keeper::left_behind::LeftBehind;
@@ -123,6 +123,8 @@ pub struct Finished {
     pub terminal: Option<String>,
     /// Its resource limits.
     pub limits: Option<LimitsInForce>,
+    /// Its confinement.
+    pub confinement: Option<ConfinementInForce>,
 }
 
 impl Finished {
@@ -215,6 +217,7 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         omitted_lines,
         terminal: finished.terminal.clone(),
         limits: finished.limits.clone(),
+        confinement: finished.confinement.clone(),
         exit_code,
         signal,
         timed_out: finished.ended_by == Some(EndedBy::Timeout),

@@ -3,6 +3,7 @@
 mod output;
 mod shell;
 
+use crate::config::Preset;
 use crate::guard::safe_mode::SafeMode;
 use crate::jobs::EndLines;
 use crate::plan::{Limits, Overlap, Survivors};
@@ -209,6 +210,9 @@ pub struct GuardRules {
     /// Whether only read-only commands may run (`docs/safe-mode.md`).
     #[serde(default)]
     pub safe_mode: SafeMode,
+    /// What commands may reach (`docs/confinement.md`).
+    #[serde(default)]
+    pub confinement: Preset,
     /// Whether commands are refused for which the caller has a better tool.
     #[serde(default)]
     pub interceptor: bool,

@@ -258,7 +258,9 @@ impl ErrorTexts {
             ErrorKind::Keeper => &self.keeper,
             ErrorKind::KeeperLost => &self.keeper_lost,
             ErrorKind::Config => &self.config,
-            ErrorKind::NoSuchJob | ErrorKind::Job | ErrorKind::Io => &self.io,
+            ErrorKind::NoSuchJob | ErrorKind::Job | ErrorKind::Io | ErrorKind::Confinement => {
+                &self.io
+            }
         };
         let detail = error.to_string();
         let subject = error.subject().unwrap_or(&detail);

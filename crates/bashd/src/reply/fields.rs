@@ -4,7 +4,7 @@
 //! first line of a field's doc comment is what programs are told about it.
 
 use super::Denied;
-use crate::plan::{LimitKind, LimitsInForce};
+use crate::plan::{ConfinementInForce, Level, LimitKind, LimitsInForce, Network};
 use bashd_keeper::left_behind::{LeftBehind, LeftReason};
 use serde_json::Value;
 
@@ -167,6 +167,14 @@ typed! {
     Value = FieldType::Object(&[]), unless Value::is_null;
     LeftReason = FieldType::OneOf(&["survivor", "not_permitted", "unkillable"]);
     LimitKind = FieldType::OneOf(&["cgroup", "rlimits"]);
+    Level = FieldType::OneOf(&["none", "landlock", "full"]);
+    Network = FieldType::OneOf(&["none", "all"]);
+    ConfinementInForce = FieldType::Object(list! {
+        level: Level, "By how much it is held";
+        preset: String, "The name under which it was asked for";
+        network: Network, "What of the network the command has";
+        reason: Option<String>, "Why it is held by less than `full`";
+    });
     Denied = FieldType::Object(list! {
         rule: String, "Its name";
         message: String, "What it says";

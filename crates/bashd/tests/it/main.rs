@@ -6,6 +6,7 @@
 //! | `bounds` | every number that a caller can name, at its extremes |
 //! | `client_terminal` | commands in terminals of a client that may be slow, deaf or gone |
 //! | `client_under_test` | (no tests) a client with terminals that run real processes |
+//! | `confinement` | what confined commands can do, as root and as nobody, at each level; what can't be confined |
 //! | `contracts` | every case id of the profiles' documents has a test, and every decision |
 //! | `default_profile` | our own profile: directory, environment, stdin, limits, window |
 //! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
@@ -53,6 +54,7 @@ mod artifacts;
 mod bounds;
 mod client_terminal;
 mod client_under_test;
+mod confinement;
 mod contracts;
 mod default_profile;
 #[path = "../../../bashd-script/tests/it/documented.rs"]

@@ -159,7 +159,8 @@ impl PreparedShell {
             let started = StartedMessage {
                 pid: self.shell.pid.as_raw_nonzero().get(),
                 heads,
-                limits: restrained.map(|held| held.in_force.clone()),
+                limits: restrained.and_then(|held| held.in_force.clone()),
+                confinement: restrained.and_then(|held| held.confinement()),
                 directory: ahead.directory.clone(),
             };
             ahead.is_told = tell(ahead.form, started, &fds).is_ok();

@@ -68,7 +68,7 @@ pub(super) fn live(mut keeper: Keeper, frame: MessageFrame) -> io::Result<()> {
             return keeper.fail(doing, error.raw_os_error());
         }
     };
-    let shell = match SessionShell::open(&message, cwd, &storage.runs) {
+    let shell = match SessionShell::open(&message, cwd, &storage.runs, rendezvous.path()) {
         Ok(shell) => shell,
         Err(failed) => return keeper.tell_failure(&failed),
     };
@@ -251,6 +251,9 @@ impl KeeperSession {
             self.life = Life::Gone;
             Self::say_gone(keeper, exit.into());
         }
+        if self.life == Life::Gone && self.current.is_none() {
+            self.shell.shell.end_namespace();
+        }
     }
 
     /// Tells the engine that no more calls will run; what it has sent meanwhile is not read.
@@ -351,9 +354,9 @@ impl KeeperSession {
         }
         self.to_prepare = None;
         let scope = if self.has_survivors {
-            RunScope::since_now(self.shell.shell.pid)
+            RunScope::since_now(self.shell.shell.pid, self.shell.shell.init())
         } else {
-            RunScope::default()
+            RunScope::beside(self.shell.shell.init())
         };
         match Current::begin(keeper, &mut self.shell, scope, frame) {
             Ok(current) => {

@@ -61,6 +61,11 @@ impl Rendezvous {
         })
     }
 
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// The directory as a shell reads it, with the slash behind it.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix

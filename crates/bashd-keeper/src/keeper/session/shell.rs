@@ -3,6 +3,7 @@
 use super::driver;
 use crate::keeper::protocol::{FailedMessage, OpenMessage};
 use crate::keeper::restraint::{Restrained, launch_held};
+use crate::keeper::serve::state_of;
 use crate::keeper::start::{failed, missing};
 use crate::os::launch::{Controls, Launch};
 use crate::os::tree::ChildList;
@@ -48,6 +49,7 @@ impl SessionShell {
         message: &OpenMessage,
         cwd: &OwnedFd,
         runs: &Path,
+        rendezvous: &Path,
     ) -> Result<Self, FailedMessage> {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
             .map_err(|e| failed("open a pipe")(e.into()))?;
@@ -58,7 +60,15 @@ impl SessionShell {
         let null = open_null().map_err(failed("open /dev/null"))?;
         let program =
             CString::new(message.program.clone()).map_err(|_| missing("a program name"))?;
-        let names = directory_of_names(runs).ok();
+        let restraint = message.restraint.as_ref();
+        let is_confined = restraint.is_some_and(|held| held.confinement.is_some());
+        // A confined shell sees nothing of ours but its rendezvous.
+        let names = if is_confined {
+            directory_of_names(rendezvous)
+        } else {
+            directory_of_names(&runs.parent().unwrap_or(runs).join(NAMES))
+        };
+        let names = names.ok();
         let script = if names.is_some() {
             c"bash"
         } else {
@@ -74,8 +84,7 @@ impl SessionShell {
             extra: &[read.as_fd()],
             controls: Controls::Nothing,
         };
-        let (pid, restrained) = launch_held(&what, message.restraint.as_ref())
-            .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+        let (pid, restrained) = launch_held(&what, restraint, (state_of(runs), &[rendezvous]))?;
         Ok(Self {
             pid,
             script: Some(write),
@@ -120,8 +129,26 @@ impl SessionShell {
     /// say.
     pub(super) fn is_alone(&self) -> bool {
         let lists = self.children.as_ref();
+        let init = self.init();
+        let children: Vec<Pid> = init.into_iter().chain([self.pid]).collect();
+        let has_orphans = self
+            .restrained
+            .as_ref()
+            .is_some_and(|held| !held.has_no_orphans());
         // In this order: an orphan moves from the shell's side to ours.
-        lists.is_some_and(|(ours, its)| its.is(&[]) && ours.is(&[self.pid]))
+        lists.is_some_and(|(ours, its)| its.is(&[]) && ours.is(&children)) && !has_orphans
+    }
+
+    /// The first process of its pid namespace, if it has one.
+    pub(super) fn init(&self) -> Option<Pid> {
+        self.restrained.as_ref()?.init()
+    }
+
+    /// Ends its pid namespace, and everything in it: it does not outlive its shell.
+    pub(super) fn end_namespace(&self) {
+        if let Some(init) = self.init() {
+            let _ = rustix::process::kill_process(init, Signal::KILL);
+        }
     }
 
     /// Lets the shell come to the end of its script.
@@ -168,10 +195,9 @@ fn open_null() -> io::Result<OwnedFd> {
 }
 
 /// The directory in which the script is called `bash`, recreated if somebody removed it.
-fn directory_of_names(runs: &Path) -> io::Result<OwnedFd> {
-    let names = runs.parent().unwrap_or(runs).join(NAMES);
+fn directory_of_names(names: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    prepare_runs_directory(&names)?;
+    prepare_runs_directory(names)?;
     let link = names.join("bash");
     match std::os::unix::fs::symlink(SCRIPT, &link) {
         Ok(()) => {}
@@ -180,7 +206,7 @@ fn directory_of_names(runs: &Path) -> io::Result<OwnedFd> {
                 && std::fs::read_link(&link)?.as_os_str() == SCRIPT => {}
         Err(error) => return Err(error),
     }
-    Ok(rustix::fs::open(&names, flags, Mode::empty())?)
+    Ok(rustix::fs::open(names, flags, Mode::empty())?)
 }
 
 /// What the shell does before its first call.

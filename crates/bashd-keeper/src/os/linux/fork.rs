@@ -42,6 +42,23 @@ pub fn fork() -> io::Result<Forked> {
     }
 }
 
+/// Forks this process, which must have a single thread. The child is its sibling: its parent is
+/// ours.
+pub(super) fn fork_sibling() -> io::Result<Forked> {
+    let flags = libc::CLONE_PARENT | libc::SIGCHLD;
+    // SAFETY: as `fork`: the process has one thread; without a stack the child goes on with a copy
+    // of ours.
+    #[expect(unsafe_code, reason = "clone has no safe wrapper")]
+    let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    match i32::try_from(pid) {
+        Ok(-1) | Err(_) => Err(io::Error::last_os_error()),
+        Ok(0) => Ok(Forked::Child),
+        Ok(pid) => Pid::from_raw(pid)
+            .map(Forked::Parent)
+            .ok_or_else(|| io::Error::other("clone")),
+    }
+}
+
 /// Makes a panic end this process where it happens. Unwinding would run the rest of the program
 /// that it was forked from: destructors, exit status, and whatever comes next.
 fn abort_on_panic() {

@@ -4,9 +4,10 @@
 //! sandbox. The child shares the keeper's memory until it execs (the keeper is suspended
 //! meanwhile), so nothing is copied and an error is just a value left in a struct.
 
-use super::signals;
+use super::{namespaces, signals};
 use crate::variables::Variables;
 use rustix::process::Pid;
+use seccompiler::sock_filter;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -19,6 +20,7 @@ const STACK_BYTES: usize = 64 * 1024;
 const FIRST_PRIVATE_FD: RawFd = 3;
 
 /// What is to be started.
+#[derive(Clone, Copy)]
 pub struct Launch<'a> {
     /// Absolute path of the program.
     pub program: &'a CStr,
@@ -44,6 +46,20 @@ pub struct Hold<'a> {
     pub group: Option<BorrowedFd<'a>>,
     /// Limits of each process: which one, soft, hard. They never raise a limit.
     pub limits: &'a [(u32, u64, u64)],
+    /// What confines it.
+    pub bonds: Option<Bonds<'a>>,
+}
+
+/// What confines a program. All of it was compiled before: here it is only applied.
+#[derive(Debug, Clone, Copy)]
+pub struct Bonds<'a> {
+    /// A ruleset of Landlock.
+    pub ruleset: BorrowedFd<'a>,
+    /// A filter of system calls.
+    pub program: &'a [sock_filter],
+    /// In a view of its own: the path where it begins, and the device and inode that must be there,
+    /// if they can be compared. It is then a child of our parent.
+    pub directory: Option<(&'a CStr, Option<(u64, u64)>)>,
 }
 
 /// Which terminal becomes the session's own.
@@ -68,7 +84,29 @@ struct Child {
     group: Option<RawFd>,
     limits: *const (u32, u64, u64),
     limit_count: usize,
+    bonds: Option<ChildBonds>,
     errno: c_int,
+}
+
+/// The bonds of a child, as plain values.
+struct ChildBonds {
+    ruleset: RawFd,
+    program: libc::sock_fprog,
+    directory: Option<(*const c_char, Option<(u64, u64)>)>,
+}
+
+impl ChildBonds {
+    fn of(bonds: &Bonds<'_>) -> io::Result<Self> {
+        let filter: *const sock_filter = bonds.program.as_ptr();
+        Ok(Self {
+            ruleset: bonds.ruleset.as_raw_fd(),
+            program: libc::sock_fprog {
+                len: u16::try_from(bonds.program.len()).map_err(io::Error::other)?,
+                filter: filter.cast::<libc::sock_filter>().cast_mut(),
+            },
+            directory: bonds.directory.map(|(path, there)| (path.as_ptr(), there)),
+        })
+    }
 }
 
 /// Starts the program in its own session and returns its pid; the error is the child's own.
@@ -88,8 +126,11 @@ pub fn launch(what: &Launch<'_>, held: &Hold<'_>) -> io::Result<Pid> {
         group: held.group.map(|fd| fd.as_raw_fd()),
         limits: held.limits.as_ptr(),
         limit_count: held.limits.len(),
+        bonds: held.bonds.as_ref().map(ChildBonds::of).transpose()?,
         errno: 0,
     };
+    let is_in_view = held.bonds.is_some_and(|bonds| bonds.directory.is_some());
+    let parent = if is_in_view { libc::CLONE_PARENT } else { 0 };
     // Not zeroed: the child touches only a page or two of it.
     let mut stack = Vec::<u128>::with_capacity(STACK_BYTES / size_of::<u128>());
     let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
@@ -101,7 +142,7 @@ pub fn launch(what: &Launch<'_>, held: &Hold<'_>) -> io::Result<Pid> {
         libc::clone(
             set_up_and_exec,
             top.cast(),
-            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | parent,
             (&raw mut child).cast(),
         )
     };
@@ -133,12 +174,13 @@ extern "C" fn set_up_and_exec(argument: *mut c_void) -> c_int {
         let child = &mut *argument.cast::<Child>();
         signals::restore_defaults();
         if become_leader().is_some()
-            && libc::fchdir(child.cwd) == 0
             && restrain(child).is_some()
+            && go_to_directory(child).is_some()
+            && tie(child).is_some()
             && place_descriptors(child).is_some()
             && take_terminal(child).is_some()
+            && give_up_rights(child).is_some()
         {
-            // The sandbox belongs here: descriptors are in place, nothing of the command ran yet.
             libc::execve(child.program, child.argv, child.env);
         }
         child.errno = *libc::__errno_location();
@@ -153,6 +195,63 @@ fn become_leader() -> Option<()> {
     #[expect(unsafe_code, reason = "runs between clone and exec")]
     let done =
         unsafe { libc::setsid() != -1 && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 };
+    done.then_some(())
+}
+
+/// Goes where the program begins. Into a view of its own no descriptor of a directory leads: it is
+/// entered by its path there, which must be the same directory.
+fn go_to_directory(child: &Child) -> Option<()> {
+    let view = child.bonds.as_ref().and_then(|bonds| bonds.directory);
+    // SAFETY: plain system calls; the path is borrowed from the suspended parent, and all zeroes is
+    // a valid value of the plain struct.
+    #[expect(unsafe_code, reason = "runs between clone and exec")]
+    unsafe {
+        let Some((path, expected)) = view else {
+            return (libc::fchdir(child.cwd) == 0).then_some(());
+        };
+        let mut found: libc::stat = std::mem::zeroed();
+        if libc::chdir(path) != 0 || libc::stat(c".".as_ptr(), &raw mut found) != 0 {
+            return None;
+        }
+        if expected.is_some_and(|there| there != (found.st_dev, found.st_ino)) {
+            *libc::__errno_location() = libc::ESTALE;
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// Ties the process to its ruleset; no program that it executes can get more rights.
+fn tie(child: &Child) -> Option<()> {
+    let Some(bonds) = &child.bonds else {
+        return Some(());
+    };
+    // SAFETY: plain system calls.
+    #[expect(unsafe_code, reason = "runs between clone and exec")]
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::syscall(libc::SYS_landlock_restrict_self, bonds.ruleset, 0) == 0
+    };
+    done.then_some(())
+}
+
+/// Gives up capabilities, and system calls: the last thing, since what came before needed both.
+fn give_up_rights(child: &Child) -> Option<()> {
+    let Some(bonds) = &child.bonds else {
+        return Some(());
+    };
+    // SAFETY: plain system calls; the filter is borrowed from the suspended parent.
+    #[expect(unsafe_code, reason = "runs between clone and exec")]
+    let done = unsafe {
+        namespaces::give_up_capabilities()
+            && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+            && libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                0,
+                &raw const bonds.program,
+            ) == 0
+    };
     done.then_some(())
 }
 

@@ -82,6 +82,7 @@ pub(crate) async fn run(
             lost_output: is_incomplete || unread.is_some(),
         }),
         limits: None,
+        confinement: None,
         began_in: None,
         masks: ShellMasks::default(),
         writers: Writers::Left,

@@ -55,6 +55,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         in_terminal: false,
         terminal: None,
         limits: None,
+        confinement: None,
     };
     Ran { profile, finished }
 }

@@ -39,6 +39,12 @@ fn full() -> Reply {
             processes: Some(1),
             out_of_memory: false,
         }),
+        confinement: Some(ConfinementInForce {
+            level: Level::Landlock,
+            preset: "workspace".to_owned(),
+            network: Network::None,
+            reason: text(),
+        }),
         ..Reply::default()
     }
 }

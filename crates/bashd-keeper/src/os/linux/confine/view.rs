@@ -1,0 +1,407 @@
+//! The view of a confined command: the machine's files, of which it can change only what it was
+//! given, and sees only what is not hidden.
+//!
+//! From below: the machine's tree, read-only; own `/dev`, `/tmp`, `/var/tmp`, `/run`; a layer of
+//! its own over the home; what it may write, at its own place; what is protected within that;
+//! what is hidden; last, files of ours that it needs. Its own `/proc` is mounted by the first
+//! process of its pid namespace.
+
+use super::Trouble;
+use super::mounts::{self, READ_ONLY, TAME, at};
+use crate::confinement::Confinement;
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::mount::MountFlags;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CStr, OsStr};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// Directories that are empty in the beginning, and the command's own.
+const OWN: &[(&str, &str)] = &[
+    ("/tmp", "mode=1777"),
+    ("/var/tmp", "mode=1777"),
+    ("/run", "mode=755"),
+];
+
+/// Devices that everybody may use.
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+
+const LINKS: &[(&str, &str)] = &[
+    ("/proc/self/fd", "dev/fd"),
+    ("/proc/self/fd/0", "dev/stdin"),
+    ("/proc/self/fd/1", "dev/stdout"),
+    ("/proc/self/fd/2", "dev/stderr"),
+    ("pts/ptmx", "dev/ptmx"),
+];
+
+/// Settings of the kernel: they can be read.
+const SETTINGS: &[&str] = &["proc/sys", "proc/irq", "proc/bus", "proc/fs"];
+
+/// What the kernel tells and does for an administrator.
+const ADMINISTRATION: &[&str] = &[
+    "proc/kcore",
+    "proc/keys",
+    "proc/key-users",
+    "proc/kmsg",
+    "proc/sysrq-trigger",
+    "proc/timer_list",
+    "proc/sched_debug",
+    "proc/scsi",
+    "proc/acpi",
+];
+
+/// The file that says to whom looks that this is a confined view.
+const MARK: &str = "run/bashd-confined";
+
+/// What there is to be shown and hidden, with links resolved.
+pub(super) struct ConfinedView {
+    write: Vec<PathBuf>,
+    home: Option<PathBuf>,
+    hide: BTreeSet<PathBuf>,
+    /// What is a mount of its own within what may be written, and whether it is read-only.
+    pinned: BTreeMap<PathBuf, bool>,
+    sockets: Vec<PathBuf>,
+    /// What may be read in directories that would be empty.
+    read: Vec<PathBuf>,
+    bring: Vec<PathBuf>,
+    /// Sockets on which somebody listens.
+    listening: Vec<PathBuf>,
+}
+
+impl ConfinedView {
+    /// Looks at the machine, before any namespace is made.
+    pub(super) fn survey(confinement: &Confinement) -> Self {
+        let all = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            paths
+                .iter()
+                .filter_map(|path| fs::canonicalize(path).ok())
+                .collect()
+        };
+        let mut write = all(&confinement.write);
+        write.sort();
+        write.dedup();
+        let home = confinement.home.as_ref();
+        let home = home.and_then(|home| fs::canonicalize(home).ok());
+        let is_written = |path: &Path| write.iter().any(|written| path.starts_with(written));
+        let home = home.filter(|home| home.parent().is_some() && !is_written(home));
+        let mut pinned = BTreeMap::new();
+        for path in all(&confinement.protect) {
+            let Some(root) = write.iter().rfind(|root| path.starts_with(root)) else {
+                continue;
+            };
+            let between = path.ancestors().skip(1).take_while(|parent| parent != root);
+            for parent in between {
+                pinned.entry(parent.to_owned()).or_insert(false);
+            }
+            if path != *root {
+                pinned.insert(path, true);
+            }
+        }
+        Self {
+            home,
+            hide: all(&confinement.hide).into_iter().collect(),
+            pinned,
+            sockets: all(&confinement.sockets),
+            read: all(&confinement.read)
+                .into_iter()
+                .filter(|path| OWN.iter().any(|(own, _)| path.starts_with(own)))
+                .collect(),
+            bring: all(&confinement.bring),
+            listening: listening(),
+            write,
+        }
+    }
+
+    /// What a command may write in it.
+    pub(super) fn writable(&self) -> Vec<PathBuf> {
+        let own = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
+        let ours = self.bring.iter().filter(|path| path.is_dir());
+        let given = self.write.iter().chain(&self.home).chain(ours).cloned();
+        own.into_iter().chain(given).collect()
+    }
+
+    /// Whether what is at a path there is the home's own layer, and not the machine's.
+    pub(super) fn is_layered(&self, path: &CStr) -> bool {
+        let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+        let given = self.write.iter().chain(&self.bring);
+        self.home
+            .as_ref()
+            .is_some_and(|home| path.starts_with(home))
+            && !given.into_iter().any(|given| path.starts_with(given))
+    }
+
+    /// Builds it, in a mount namespace of its own, except for `/proc`. The current directory is its
+    /// root then.
+    pub(super) fn build(&self) -> Result<(), Trouble> {
+        mounts::make_private().map_err(Trouble::at("keep its mounts from the machine's"))?;
+        let root = mounts::copy(Path::new("/")).map_err(Trouble::at("copy the view"))?;
+        mounts::set(&root, READ_ONLY | TAME).map_err(Trouble::at("make the view read-only"))?;
+        let given = self.given()?;
+        let mut devices = Vec::new();
+        for name in DEVICES {
+            let device = mounts::copy(&Path::new("/dev").join(name));
+            devices.push((*name, device.map_err(Trouble::at("copy a device"))?));
+        }
+        mounts::put(&root, Path::new("/")).map_err(Trouble::at("show the view"))?;
+        rustix::process::fchdir(&root)
+            .map_err(|error| Trouble::new("go to the view", error.into()))?;
+        for (place, options) in OWN {
+            let place = at(Path::new(place));
+            if place.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                mounts::empty(&place, options)
+                    .map_err(Trouble::at("make a directory of its own"))?;
+            }
+        }
+        let mut ways = Ways::default();
+        let masks = Masks::make(self, &mut ways).map_err(Trouble::at("prepare what hides"))?;
+        make_devices(&devices).map_err(Trouble::at("make /dev"))?;
+        let _ = fs::write(MARK, "");
+        let around = self.hide_around_ours()?;
+        show(&given, ways)?;
+        self.pin()?;
+        self.hide(&masks, &around)?;
+        for place in ["dev", "run"] {
+            mounts::seal(Path::new(place)).map_err(Trouble::at("close a directory"))?;
+        }
+        Ok(())
+    }
+
+    /// Mounts what only a member of the new pid namespace can mount, and makes the view the root.
+    pub(super) fn finish() -> Result<(), Trouble> {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mounts::mount("proc", Path::new("proc"), flags, "").map_err(Trouble::at("mount /proc"))?;
+        let present = |list: &'static [&str]| {
+            let places = list.iter().map(Path::new);
+            places.filter(|place| place.symlink_metadata().is_ok())
+        };
+        for place in present(SETTINGS) {
+            mounts::pin(place, READ_ONLY)
+                .map_err(Trouble::at("make the kernel's settings read-only"))?;
+        }
+        for place in present(ADMINISTRATION) {
+            let made = if place.is_dir() {
+                mounts::empty(place, "mode=000,size=4k").and_then(|()| mounts::seal(place))
+            } else {
+                let nothing = mounts::copy(Path::new("dev/null"));
+                nothing.and_then(|nothing| mounts::put(&nothing, place))
+            };
+            made.map_err(Trouble::at("hide what is for an administrator"))?;
+        }
+        mounts::enter().map_err(Trouble::at("enter the view"))
+    }
+
+    /// What is shown at its own place: all that may be written, and what is ours.
+    fn given(&self) -> Result<Vec<(PathBuf, OwnedFd)>, Trouble> {
+        let written = self.write.iter().chain(&self.sockets);
+        let written = written.map(|path| (path, TAME));
+        let ours = self.bring.iter().map(|path| {
+            if path.is_dir() {
+                (path, TAME)
+            } else {
+                (path, TAME | READ_ONLY)
+            }
+        });
+        let read = self.read.iter().map(|path| (path, TAME | READ_ONLY));
+        let mut given = Vec::new();
+        for (path, attributes) in read.chain(written).chain(ours) {
+            let doing = |error| Trouble::new(&format!("show {}", path.display()), error);
+            let tree = mounts::copy(path).map_err(doing)?;
+            mounts::set(&tree, attributes).map_err(doing)?;
+            given.push((path.clone(), tree));
+        }
+        Ok(given)
+    }
+
+    /// Gives the home a layer that goes with the run. Where the kernel has no such layers, the home
+    /// is read-only.
+    fn lay_over_home(&self, ways: &mut Ways) -> io::Result<()> {
+        let Some((home, lower)) = self
+            .home
+            .as_ref()
+            .and_then(|home| Some((home, layer(home)?)))
+        else {
+            return Ok(());
+        };
+        for name in ["dev/upper", "dev/work"] {
+            fs::DirBuilder::new().mode(0o755).create(name)?;
+        }
+        ways.make(home, true)?;
+        let options = format!("userxattr,lowerdir={lower},upperdir=dev/upper,workdir=dev/work");
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        let _ = mounts::mount("overlay", &at(home), flags, &options);
+        Ok(())
+    }
+
+    /// Hides directories that hold files of ours: what is seen of them is the way to these files.
+    fn hide_around_ours(&self) -> Result<BTreeSet<&PathBuf>, Trouble> {
+        let mut around = BTreeSet::new();
+        for hidden in self.hide.iter().filter(|hidden| self.holds_ours(hidden)) {
+            let place = at(hidden);
+            if place.is_dir() {
+                mounts::empty(&place, "mode=755,size=64k")
+                    .map_err(Trouble::at("hide what holds files of ours"))?;
+                around.insert(hidden);
+            }
+        }
+        Ok(around)
+    }
+
+    fn holds_ours(&self, hidden: &Path) -> bool {
+        self.bring.iter().any(|path| path.starts_with(hidden))
+    }
+
+    /// Pins what is protected, and the way to it.
+    fn pin(&self) -> Result<(), Trouble> {
+        for (path, is_read_only) in &self.pinned {
+            let attributes = if *is_read_only { READ_ONLY } else { 0 };
+            mounts::pin(&at(path), attributes)
+                .map_err(|error| Trouble::new(&format!("protect {}", path.display()), error))?;
+        }
+        Ok(())
+    }
+
+    /// Hides what is hidden, and sockets that were not given.
+    fn hide(&self, masks: &Masks, around: &BTreeSet<&PathBuf>) -> Result<(), Trouble> {
+        let is_given = |path: &PathBuf| {
+            let places = self.write.iter().chain(&self.sockets).chain(&self.bring);
+            places.into_iter().any(|place| path.starts_with(place))
+        };
+        let sockets = self.listening.iter().filter(|path| !is_given(path));
+        for path in self.hide.iter().chain(sockets) {
+            let place = at(path);
+            // What is in a directory of its own, or in something hidden, is not there any more.
+            let Ok(found) = place.symlink_metadata() else {
+                continue;
+            };
+            let doing = |error| Trouble::new(&format!("hide {}", path.display()), error);
+            if around.contains(path) {
+                mounts::seal(&place).map_err(doing)?;
+            } else if !self.holds_ours(path) {
+                let mask = if found.is_dir() {
+                    &masks.directory
+                } else {
+                    &masks.file
+                };
+                let mask = mounts::copy_of(mask).map_err(doing)?;
+                mounts::put(&mask, &place).map_err(doing)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is seen instead of something hidden: nobody may open it, as a file of somebody else.
+struct Masks {
+    directory: OwnedFd,
+    file: OwnedFd,
+}
+
+impl Masks {
+    /// Makes them in a place that is covered afterwards.
+    fn make(view: &ConfinedView, ways: &mut Ways) -> io::Result<Self> {
+        mounts::empty(Path::new("dev"), "mode=700")?;
+        fs::DirBuilder::new().mode(0o000).create("dev/directory")?;
+        let mut options = fs::OpenOptions::new();
+        options
+            .write(true)
+            .create_new(true)
+            .mode(0o000)
+            .open("dev/file")?;
+        view.lay_over_home(ways)?;
+        mounts::seal(Path::new("dev"))?;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let open = |name| rustix::fs::open(name, flags, Mode::empty());
+        Ok(Self {
+            directory: open("dev/directory")?,
+            file: open("dev/file")?,
+        })
+    }
+}
+
+/// A directory of devices with what everybody may use, and terminals of its own.
+fn make_devices(devices: &[(&str, OwnedFd)]) -> io::Result<()> {
+    mounts::empty(Path::new("dev"), "mode=755,size=64k")?;
+    for (name, tree) in devices {
+        let place = Path::new("dev").join(name);
+        mounts::make_place(&place, false)?;
+        mounts::put(tree, &place)?;
+    }
+    for (target, link) in LINKS {
+        symlink(target, link)?;
+    }
+    fs::create_dir("dev/pts")?;
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    mounts::mount(
+        "devpts",
+        Path::new("dev/pts"),
+        flags,
+        "newinstance,ptmxmode=0666,mode=0620",
+    )?;
+    fs::create_dir("dev/shm")?;
+    mounts::empty(Path::new("dev/shm"), "mode=1777")
+}
+
+/// Directories that had to be made, in one of its own, on the way to something that is shown. They
+/// can't be written: what a command put there would be gone with the run.
+#[derive(Default)]
+struct Ways(BTreeSet<PathBuf>);
+
+impl Ways {
+    /// Makes a place, and the way to it.
+    fn make(&mut self, path: &Path, is_directory: bool) -> io::Result<()> {
+        let missing = |path: &&Path| at(path).symlink_metadata().is_err();
+        let first = path.ancestors().skip(1).take_while(missing).last();
+        self.0.extend(first.map(Path::to_owned));
+        mounts::make_place(&at(path), is_directory)
+    }
+
+    fn close(self) -> io::Result<()> {
+        self.0.iter().try_for_each(|path| {
+            mounts::pin(&at(path), 0)?;
+            mounts::seal(&at(path))
+        })
+    }
+}
+
+/// Shows what is given at its own place.
+fn show(given: &[(PathBuf, OwnedFd)], mut ways: Ways) -> Result<(), Trouble> {
+    for (path, tree) in given {
+        let doing = |error| Trouble::new(&format!("show {}", path.display()), error);
+        let is_directory = rustix::fs::fstat(tree)
+            .map(|found| FileType::from_raw_mode(found.st_mode).is_dir())
+            .map_err(|error| doing(error.into()))?;
+        ways.make(path, is_directory).map_err(doing)?;
+    }
+    ways.close()
+        .map_err(Trouble::at("close the way to the workspace"))?;
+    for (path, tree) in given {
+        mounts::put(tree, &at(path))
+            .map_err(|error| Trouble::new(&format!("show {}", path.display()), error))?;
+    }
+    Ok(())
+}
+
+/// A path as an option of an overlay; `None` if it can't be one.
+fn layer(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    let is_special = |c: char| matches!(c, ':' | ',' | '\\');
+    (!text.contains(is_special)).then(|| text.to_owned())
+}
+
+/// The sockets with names on which somebody listens.
+fn listening() -> Vec<PathBuf> {
+    /// The flag of a socket that accepts connections.
+    const ACCEPTS: &str = "00010000";
+    let text = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let lines = text.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let flags = words.nth(3)?;
+        let path = words.nth(3)?;
+        (flags == ACCEPTS && path.starts_with('/')).then(|| PathBuf::from(path))
+    });
+    lines.collect()
+}

@@ -1,0 +1,128 @@
+//! Namespaces of a process's own, and what it gives up in them.
+
+use rustix::process::Signal;
+use std::fs;
+use std::io;
+use std::ptr;
+
+/// Enters new namespaces: user, mount, ipc, host name and, if wanted, network; children will be in
+/// a new pid namespace. Its user and group mean the same inside as outside.
+pub(super) fn enter_new(has_own_network: bool) -> io::Result<()> {
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    let network = if has_own_network {
+        libc::CLONE_NEWNET
+    } else {
+        0
+    };
+    let kinds = libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | network;
+    // SAFETY: a plain system call; this process has one thread, and shares its memory with nobody.
+    #[expect(unsafe_code, reason = "unshare has no safe wrapper")]
+    let done = unsafe { libc::unshare(kinds) };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Makes 127.0.0.1 work in a new network namespace.
+pub(super) fn raise_loopback() -> io::Result<()> {
+    let kind = rustix::net::SocketType::DGRAM;
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, kind, None)?;
+    // SAFETY: all zeroes is a valid value of this plain struct; the name is shorter than its room;
+    // the call reads the struct, which outlives it.
+    #[expect(unsafe_code, reason = "this request has no safe wrapper")]
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        ptr::copy_nonoverlapping(c"lo".as_ptr(), request.ifr_name.as_mut_ptr(), 3);
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+        let socket = std::os::fd::AsRawFd::as_raw_fd(&socket);
+        if libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Wipes the arguments of this process, which everybody who sees it can read: they are those of the
+/// program that it was forked from.
+pub(super) fn forget_arguments() {
+    /// Where the two are among the fields behind the name, whose end is the last parenthesis.
+    const START: usize = 45;
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after = text.rsplit_once(')').map_or("", |(_, after)| after);
+    let mut fields = after.split_ascii_whitespace().skip(START);
+    let mut number = || fields.next()?.parse::<usize>().ok();
+    if let (Some(start), Some(end)) = (number(), number())
+        && start != 0
+        && end > start
+    {
+        // SAFETY: the kernel says that these are the arguments of this process; it is a fork, which
+        // uses them no more.
+        #[expect(unsafe_code, reason = "arguments are just memory")]
+        unsafe {
+            ptr::with_exposed_provenance_mut::<u8>(start).write_bytes(0, end - start);
+        }
+    }
+}
+
+/// Has the kernel reap this process's children, has it die with its parent, and gives up its
+/// rights.
+pub(super) fn adopt_quietly() {
+    // SAFETY: plain system calls; the disposition of a signal for which there is no handler.
+    #[expect(unsafe_code, reason = "these have no safe wrappers")]
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        give_up_capabilities();
+    }
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+}
+
+/// The header and the three sets of `capset`, in their second form.
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    pid: i32,
+}
+
+/// Gives up every capability, for this process and for whatever it will execute, also as root.
+///
+/// # Safety
+///
+/// System calls only: it may run between clone and exec.
+#[expect(unsafe_code, reason = "runs between clone and exec")]
+pub(super) unsafe fn give_up_capabilities() -> bool {
+    /// `_LINUX_CAPABILITY_VERSION_3`.
+    const VERSION: u32 = 0x2008_0522;
+    /// There are 41 today; beyond the last the kernel says so.
+    const MOST: libc::c_int = 64;
+    // SAFETY: plain system calls; the header and the sets outlive theirs.
+    unsafe {
+        for capability in 0..MOST {
+            if libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 {
+                // Past the last one, or without the right to drop it: then the sets decide alone.
+                break;
+            }
+        }
+        libc::prctl(
+            libc::PR_CAP_AMBIENT,
+            libc::PR_CAP_AMBIENT_CLEAR_ALL,
+            0,
+            0,
+            0,
+        );
+        let header = CapabilityHeader {
+            version: VERSION,
+            pid: 0,
+        };
+        let none = [0_u32; 6];
+        libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) == 0
+    }
+}

@@ -17,6 +17,8 @@ pub struct Call {
     pub(crate) cancel: CancellationToken,
     pub(crate) terminal: Option<TerminalHost>,
     pub(crate) approver: Option<OwnApprover>,
+    /// The tool that is called, if not the profile's first.
+    pub(crate) tool: Option<String>,
 }
 
 /// Who is asked, as part of a call.
@@ -54,6 +56,7 @@ impl Call {
             cancel: CancellationToken::new(),
             terminal: None,
             approver: None,
+            tool: None,
         }
     }
 
@@ -76,6 +79,21 @@ impl Call {
             })),
         };
         Self::of(input)
+    }
+
+    /// Calls the tool of this name, and not the first one of the profile.
+    #[must_use]
+    pub fn tool(mut self, name: impl Into<String>) -> Self {
+        self.tool = Some(name.into());
+        self
+    }
+
+    /// The same call for one command of several.
+    pub(crate) fn with_request(&self, request: Request) -> Self {
+        Self {
+            input: CallInput::Typed(request),
+            ..self.clone()
+        }
     }
 
     /// Ends the command when this token is cancelled.

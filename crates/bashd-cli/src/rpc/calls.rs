@@ -115,11 +115,13 @@ impl ClientCalls {
         );
         let (engine, outbox) = (self.engine.clone(), self.outbox.clone());
         let limit = self.limit;
-        let turns = Arc::clone(&self.turns);
+        // Calls that only manage jobs need none.
+        let runs_command = new.kind != CallKind::Job && !engine.manages_jobs(&new.call);
+        let needs_turn = runs_command.then(|| Arc::clone(&self.turns));
         self.running.spawn(async move {
             let turn = tokio::select! {
                 biased;
-                turn = turn_of(new.kind, &turns, &outbox) => turn,
+                turn = turn_of(needs_turn, &outbox) => turn,
                 // A call that is cancelled while it waits needs no turn: nothing runs.
                 () = cancel.cancelled() => None,
             };
@@ -175,13 +177,13 @@ impl ClientCalls {
     }
 }
 
-/// Waits for the right to run a command; calls that only manage jobs need none. A client that does
-/// not take its replies starts nothing more.
-async fn turn_of(kind: CallKind, turns: &ClientTurns, outbox: &Outbox) -> Option<RunTurn> {
+/// Waits for the right to run a command, if one is needed. A client that does not take its replies
+/// starts nothing more.
+async fn turn_of(turns: Option<Arc<ClientTurns>>, outbox: &Outbox) -> Option<RunTurn> {
     outbox.room().await;
-    match kind {
-        CallKind::Bash | CallKind::Call => Some(turns.take().await),
-        CallKind::Job => None,
+    match turns {
+        Some(turns) => Some(turns.take().await),
+        None => None,
     }
 }
 

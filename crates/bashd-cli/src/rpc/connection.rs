@@ -12,6 +12,7 @@ use super::requests::{OpenQuestions, Requests};
 use crate::serve::lines::{self, ClientLine, MOST_LINE_BYTES, Outbox};
 use crate::serve::{RUN_AT_ONCE, asking};
 use bashd::jobs::{JobNews, OwnerNews, Tell};
+use bashd::profile::offered::OfferedTool;
 use bashd::request::By;
 use bashd::{Call, CancellationToken, Request};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -312,7 +313,16 @@ impl RpcConnection {
                 ("abort_bash", Ok(Some(Value::Null)))
             }
             Said::Cancel { target } => ("cancel", self.cancel(&target)),
-            Said::Schema { profile } => ("schema", self.schema(profile.as_deref())),
+            Said::Schema { profile } => {
+                let tools = self.tools(profile.as_deref());
+                let first = tools.map(|tools| Some(tools.into_iter().next()?.definition));
+                ("schema", first)
+            }
+            Said::AllSchemas { profile } => {
+                let tools = self.tools(profile.as_deref());
+                let forms = tools.map(|tools| tools.into_iter().map(|tool| tool.in_form).collect());
+                ("schema", forms.map(Some))
+            }
             Said::Reply(reply) => {
                 let taken = self.waiting.answer(of.unwrap_or(&Value::Null), reply);
                 ("reply", taken.map(|()| None))
@@ -378,7 +388,12 @@ impl RpcConnection {
             // What runs in a terminal of the client can't go on as a job.
             defaults.on_timeout = None;
         }
-        let call = self.asking(Call::json(said.arguments.to_string(), defaults), id);
+        let call = Call::json(said.arguments.to_string(), defaults);
+        let call = match said.tool {
+            Some(tool) => call.tool(tool),
+            None => call,
+        };
+        let call = self.asking(call, id);
         match (said.terminal, self.offers.terminal) {
             (Some(true), false) => {
                 Err("this client has not offered terminals: send `hello` first".into())
@@ -413,15 +428,16 @@ impl RpcConnection {
         }
     }
 
-    fn schema(&self, profile: Option<&str>) -> Result<Option<Value>, String> {
+    /// The tools of a profile, or of the server's own.
+    fn tools(&self, profile: Option<&str>) -> Result<Vec<OfferedTool>, String> {
         let server = &self.host.server;
         let Some(name) = profile else {
-            return Ok(Some(server.tool()));
+            return Ok(server.tools.to_vec());
         };
-        match self.host.profiles.get(name) {
-            Ok(profile) => Ok(Some(server.tool_of(&profile))),
-            Err(_) => Err(format!("there is no profile `{name}`")),
-        }
+        let found = self.host.profiles.get(name);
+        let profile = found.map_err(|_| format!("there is no profile `{name}`"))?;
+        let tools = server.tools_of(&profile);
+        tools.map_err(|error| error.to_string())
     }
 
     fn greeting(&self) -> Value {

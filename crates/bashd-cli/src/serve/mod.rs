@@ -24,11 +24,10 @@ use crate::signals::Signals;
 use crate::surroundings;
 use bashd::jobs::{ClientEntry, Clients};
 use bashd::plan::SHARED_PREFIX;
-use bashd::profile::schema;
+use bashd::profile::offered::OfferedTool;
 use bashd::request::OnTimeout;
 use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request, request};
 use client::JobsBegun;
-use serde_json::Value;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,6 +47,8 @@ pub(crate) struct ServerBase {
     pub(crate) engine: Engine,
     /// The contract of this server's tools.
     pub(crate) profile: Arc<Profile>,
+    /// All its tools, the one that runs its commands first.
+    pub(crate) tools: Arc<[OfferedTool]>,
     /// The directory of calls that name none.
     pub(crate) cwd: PathBuf,
     /// The defaults of every call.
@@ -91,6 +92,7 @@ impl ServerBase {
         )?;
         let cwd = surroundings.cwd.clone();
         let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
+        let tools = engine.tools(&profile, &cwd.to_string_lossy())?.into();
         let clients = Clients::of(engine.config(), front_end);
         let session = defaults.session.as_deref();
         let shared = session.filter(|name| name.starts_with(SHARED_PREFIX));
@@ -98,6 +100,7 @@ impl ServerBase {
         Ok(Self {
             engine,
             profile,
+            tools,
             cwd,
             defaults,
             clients,
@@ -116,15 +119,16 @@ impl ServerBase {
         Call::json(arguments, self.defaults.clone())
     }
 
-    /// The profile's tool: `name`, `description`, `input_schema`.
-    pub(crate) fn tool(&self) -> Value {
-        self.tool_of(&self.profile)
+    /// The tool of the profile that a name means.
+    pub(crate) fn tool_named(&self, name: &str) -> Option<&OfferedTool> {
+        let mut tools = self.tools.iter();
+        tools.find(|tool| tool.names.iter().any(|known| known == name))
     }
 
-    /// Another profile's tool.
-    pub(crate) fn tool_of(&self, profile: &Profile) -> Value {
+    /// All tools of a profile.
+    pub(crate) fn tools_of(&self, profile: &Profile) -> bashd::Result<Vec<OfferedTool>> {
         let pwd = self.cwd.to_string_lossy();
-        schema::definition(profile, &pwd, self.engine.config())
+        self.engine.tools(profile, &pwd)
     }
 }
 

@@ -6,8 +6,8 @@ use super::environment::{Inheritance, InheritanceSource};
 use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
-    ClientEnvironment, OpenDirectory, Place, Plan, Quota, Shell, Streams, TerminalHost, Variables,
-    Vessel, directory, environment, job, one_program, session, steps, terminal,
+    ClientEnvironment, Limits, OpenDirectory, Place, Plan, Quota, Shell, Streams, TerminalHost,
+    Variables, Vessel, directory, environment, job, one_program, session, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -62,6 +62,17 @@ pub(crate) struct SessionState {
     pub(crate) directory: PathBuf,
 }
 
+/// When and how the run is ended.
+fn limits_of(profile: &Profile, config: &Config, accepted: &Accepted) -> Limits {
+    let timeout = match accepted.ends {
+        DeadlineKind::AtTimeout => accepted.timeout,
+        DeadlineKind::AtJobLimit => config.jobs.max_time,
+    };
+    let mut limits = profile.limits.with_timeout(timeout);
+    limits.survivors = config.survivors.unwrap_or(limits.survivors);
+    limits
+}
+
 /// Decides directory, environment, shell, limits, place and vessel.
 pub(crate) fn draft(
     profile: &Arc<Profile>,
@@ -97,12 +108,8 @@ pub(crate) fn draft(
         environment::tell_shell(&mut env, request, &shell);
     }
     let client = client_terminal(wish, &env);
-    let timeout = match accepted.ends {
-        DeadlineKind::AtTimeout => accepted.timeout,
-        DeadlineKind::AtJobLimit => config.jobs.max_time,
-    };
-    let mut limits = profile.limits.with_timeout(timeout);
-    limits.survivors = config.survivors.unwrap_or(limits.survivors);
+    let limits = limits_of(profile, config, accepted);
+    let timeout = limits.timeout;
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
     // A shell that lives on has no terminal: a command that gets one runs in its own shell.
@@ -140,6 +147,7 @@ pub(crate) fn draft(
         lines: command.lines,
         make_directories: setting.make_directories.to_vec(),
         limits,
+        silence: accepted.silence,
         quota: quota_of(config, accepted),
         backgrounding: accepted.backgrounding,
         answer_by: request

@@ -14,6 +14,7 @@
 //! | `http_seats` | silent connections and abandoned sessions lock nobody out |
 //! | `hostile` | clients that mean no good: errors, bounded memory, no crash, no leak |
 //! | `agents` | what the models of real agents read, by `./test --with agents` |
+//! | `trained` | the contracts that models were trained on, by every front end and two of their own clients |
 //! | `peers` | the official SDKs' clients, the inspector and the conformance suite |
 
 mod agents;
@@ -30,6 +31,7 @@ mod resources;
 mod stateless;
 mod stdio;
 mod tasks;
+mod trained;
 
 pub(crate) use client::Client;
 pub(crate) use http::Server as HttpServer;

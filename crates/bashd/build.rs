@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let said = |error| format!("{}: {error}", path.display());
         let profile: toml::Table = fs::read_to_string(&path)?.parse().map_err(said)?;
-        let target = Path::new(&directory).join(name).with_extension("json");
+        let target = Path::new(&directory).join(format!("{}.json", name.display()));
         fs::write(target, serde_json::to_string(&profile)?)?;
     }
     Ok(())

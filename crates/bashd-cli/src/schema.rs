@@ -1,4 +1,4 @@
-//! `bashd schema`: a profile's tool definition, ready for an LLM API; the protocol of `rpc`.
+//! `bashd schema`: the definitions of a profile's tools, ready for an LLM API; the protocol of `rpc`.
 
 use crate::args::{Schema, SchemaTool};
 use crate::exit_status::ExitStatus;
@@ -7,7 +7,10 @@ use crate::print::Printer;
 use crate::rpc::description;
 use crate::settings::ConfigInForce;
 use crate::surroundings;
-use bashd::profile::schema;
+use bashd::Error;
+use bashd::profile::library::Library;
+use bashd::profile::{Profile, offered, schema};
+use serde_json::Value;
 
 /// Prints the definition of the named profile, or of the configured one.
 pub(crate) fn schema(
@@ -27,7 +30,7 @@ pub(crate) fn schema(
     let profile = settings.profile(name)?;
     let pwd = surroundings::cwd()?;
     let definition = match arguments.tool {
-        None => schema::definition(&profile, &pwd.to_string_lossy(), &settings.config),
+        None => in_form(&profile, &pwd.to_string_lossy(), settings)?,
         Some(SchemaTool::Job) => schema::job_definition(&profile, &settings.config).ok_or_else(|| {
             let text = match &profile.job_tool {
                 Some(_) => format!(
@@ -41,4 +44,15 @@ pub(crate) fn schema(
     };
     printer.out(&format!("{definition:#}\n"))?;
     Ok(ExitStatus::Success)
+}
+
+/// The tools as the profile's own API wants them: one, or a list of several.
+fn in_form(profile: &Profile, pwd: &str, settings: &ConfigInForce) -> Result<Value, Failure> {
+    let library = Library::new(settings.config.profiles_dir.clone());
+    let tools = offered::tools(&library, profile, pwd, &settings.config).map_err(Error::from)?;
+    let mut forms: Vec<Value> = tools.into_iter().map(|tool| tool.in_form).collect();
+    Ok(match forms.len() {
+        1 => forms.swap_remove(0),
+        _ => forms.into(),
+    })
 }

@@ -6,17 +6,25 @@
 
 /// Fills the placeholders of `template` with `values`.
 pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
-    let room = values.iter().map(|(_, value)| value.len()).sum::<usize>();
-    let mut filled = String::with_capacity(template.len() + room);
+    fill_with(template, |name| {
+        let (_, value) = values.iter().find(|(known, _)| *known == name)?;
+        Some(*value)
+    })
+}
+
+/// Fills the placeholders of `template` with what `value` knows; it is only asked for those that
+/// the template has.
+pub fn fill_with<T: AsRef<str>>(template: &str, value: impl Fn(&str) -> Option<T>) -> String {
+    let mut filled = String::with_capacity(template.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
         filled.push_str(before);
         let known = after.split_once('}').and_then(|(name, behind)| {
-            let (_, value) = values.iter().find(|(known, _)| *known == name)?;
+            let value = value(name).filter(|_| is_word(name))?;
             Some((value, behind))
         });
         if let Some((value, behind)) = known {
-            filled.push_str(value);
+            filled.push_str(value.as_ref());
             rest = behind;
         } else {
             filled.push('{');

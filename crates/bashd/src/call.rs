@@ -19,6 +19,8 @@ pub struct Call {
     pub(crate) terminal: Option<TerminalHost>,
     pub(crate) approver: Option<OwnApprover>,
     pub(crate) ticket: KeptTicket,
+    /// The tool that is called, if not the profile's first.
+    pub(crate) tool: Option<String>,
 }
 
 /// The place in the line of its session that a call got when it arrived, until it begins to run.
@@ -72,6 +74,7 @@ impl Call {
             terminal: None,
             approver: None,
             ticket: KeptTicket::default(),
+            tool: None,
         }
     }
 
@@ -94,6 +97,21 @@ impl Call {
             })),
         };
         Self::of(input)
+    }
+
+    /// Calls the tool of this name, and not the first one of the profile.
+    #[must_use]
+    pub fn tool(mut self, name: impl Into<String>) -> Self {
+        self.tool = Some(name.into());
+        self
+    }
+
+    /// The same call for one command of several.
+    pub(crate) fn with_request(&self, request: Request) -> Self {
+        Self {
+            input: CallInput::Typed(request),
+            ..self.clone()
+        }
     }
 
     /// Ends the command when this token is cancelled.

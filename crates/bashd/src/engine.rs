@@ -7,6 +7,7 @@
 mod drafting;
 mod jobs;
 mod session_state;
+mod tools;
 
 use crate::activity::Activity;
 use crate::approval::desk::{ApprovalDesk, ApprovalQuestion};
@@ -18,7 +19,7 @@ use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{
-    self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions, TurnTicket,
+    self, Exit, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions, TurnTicket,
 };
 use crate::feed::Feed;
 use crate::guard::safe_mode::RunForm;
@@ -32,6 +33,7 @@ use crate::profile::finished::{self, ShownOutput};
 use crate::profile::library::{Library, Missing};
 use crate::profile::minimized;
 use crate::profile::reply::{self, Ending, Finished};
+use crate::profile::rules::Within;
 use crate::profile::views::Views;
 use crate::rc::RcScripts;
 use crate::reply::{Denied, Reply};
@@ -291,19 +293,17 @@ impl EngineCore {
         self.warned.notify_one();
     }
 
-    /// One call: its stages, its reply, its record.
-    async fn perform(self: &Arc<Self>, call: &Call, watch: Option<&mut OutputWatch>) -> Reply {
+    /// One command: its stages, its reply, its record.
+    async fn perform_one(
+        self: &Arc<Self>,
+        profile: &Arc<Profile>,
+        call: &Call,
+        watch: Option<&mut OutputWatch>,
+    ) -> Reply {
         let begun = Instant::now();
-        let _under_way = self.activity.begin();
         let mut entry = LedgerEntry::new((&self.ledger, &self.feed), call.raw_text());
-        let (profile, ending) = match self.profile(call.profile()) {
-            Ok(profile) => {
-                let ending = self.stages(&profile, call, &mut entry, watch).await;
-                (profile, ending)
-            }
-            Err(missing) => (self.fallback(call.profile()), Err(missing.into())),
-        };
-        self.close(call, entry, (&profile, ending), begun)
+        let ending = self.stages(profile, call, &mut entry, watch).await;
+        self.close(call, entry, (profile, ending), begun)
     }
 
     /// The last of a call: its reply and its record. `Err` is an ending before the last stage.
@@ -390,8 +390,10 @@ impl EngineCore {
         if let (Some(state), Ok(_)) = (state, &run) {
             state.used();
         }
+        let cwd_reset = self.keep_directory(profile, request, &owner, &run);
         drop(ticket);
-        let ending = self.concluded(profile, plan, run, accepted).await;
+        let mut ending = self.concluded(profile, plan, run, accepted).await;
+        self.note_shown(profile, &mut ending, cwd_reset);
         Ok(Box::pin(self.when_ready(ending, request, &call.cancel)).await)
     }
 
@@ -507,6 +509,8 @@ impl EngineCore {
             Storing::Allowed => self.artifacts.keep_run(profile, plan, run, kind),
             Storing::Needless => None,
         };
+        let is_over = storing == Storing::Allowed;
+        let is_benign = profile.reply.tolerates(&plan.job.spec.command, run.exit);
         let views = Views::of(profile, plan, run)?;
         let minimizer = self.minimizer.as_ref();
         let minimizer = minimizer.filter(|_| storing == Storing::Allowed);
@@ -516,9 +520,9 @@ impl EngineCore {
             .as_ref()
             .and_then(|_| keep(ArtifactKind::BashOriginal));
         let shown = if let Some((digest, raw)) = digest
-            && let Some(kept) = kept.filter(|kept| kept.dropped == 0)
+            && let Some(kept) = kept.clone().filter(|kept| kept.dropped == 0)
         {
-            let (captured, window) = minimized::in_window(profile, run, (&digest, &raw), kept)?;
+            let (captured, window) = minimized::in_window(profile, run, (&digest, &raw), &kept)?;
             ShownOutput {
                 captured,
                 hidden: Hidden::default(),
@@ -527,12 +531,19 @@ impl EngineCore {
                 kept: Some(kept),
             }
         } else {
-            let cut = views.cut(profile, plan.lines)?;
+            let within = Within {
+                failed: is_over && !is_benign && run.exit != Exit::Code(0),
+                most: accepted.most_bytes,
+                window: None,
+            };
+            let cut = views.cut(profile, plan.lines, within)?;
             let kept =
                 kept.or_else(|| cut.leaves_out().then(|| keep(ArtifactKind::Bash)).flatten());
             cut.arrange(kept)
         };
-        Ok(finished::finished(plan, run, accepted, shown))
+        let mut finished = finished::finished(plan, run, accepted, shown);
+        finished.is_benign = is_benign;
+        Ok(finished)
     }
 
     /// Lets a command pass, or ends its call: what nobody approves is denied.

@@ -81,6 +81,8 @@ pub struct Plan {
     pub make_directories: Vec<PathBuf>,
     /// When and how the run is ended.
     pub limits: Limits,
+    /// How long it may be silent, where that is limited: then it goes on as a job, or is ended.
+    pub(crate) silence: Option<Duration>,
     /// How much output is kept.
     pub quota: Quota,
     /// When it continues as a job, if it does.

@@ -15,6 +15,7 @@ use crate::guard::safe_mode::SafeMode;
 use crate::jobs::WaitFor;
 use crate::plan::{Resources, StdinSource};
 use crate::profile::Profile;
+pub use crate::profile::arguments::Issue;
 use crate::screen::Size;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -92,6 +93,15 @@ pub struct Request {
     pub tail: Option<u64>,
     /// Resource limits; as configured where it says nothing.
     pub resources: Resources,
+    /// Several commands instead of one, where the profile has a parameter for that: they run one
+    /// after the other, each like a call of its own.
+    pub(crate) commands: Vec<String>,
+    /// Show at most this many bytes of the output; `None` means as the profile says.
+    pub(crate) most_bytes: Option<usize>,
+    /// The same as the call gave it.
+    pub(crate) max_output: Option<u64>,
+    /// What the command does, in the caller's words.
+    pub(crate) description: Option<String>,
 }
 
 /// Whose command a request is.
@@ -323,6 +333,8 @@ pub struct Refusal {
     pub detail: String,
     /// The names that there are, where one was unknown; fill `{known}`.
     pub known: Vec<String>,
+    /// Everything that is wrong with the arguments, where that was looked for.
+    pub issues: Vec<Issue>,
 }
 
 impl Refusal {
@@ -332,7 +344,28 @@ impl Refusal {
             kind,
             detail: detail.into(),
             known: Vec::new(),
+            issues: Vec::new(),
         }
+    }
+
+    /// What the first of these says, and all of them as data; `None` if there is none.
+    pub(crate) fn of_issues(issues: Vec<Issue>) -> Option<Self> {
+        let (kind, detail) = match issues.first()? {
+            Issue::Missing(name) => (RefusalKind::MissingParameter, name.clone()),
+            Issue::Unknown(name) => (RefusalKind::UnknownParameter, name.clone()),
+            Issue::WrongType {
+                name,
+                expected,
+                got,
+            } => {
+                let detail = format!("`{name}` must be of the type {expected}, not {got}");
+                (RefusalKind::WrongType, detail)
+            }
+        };
+        Some(Self {
+            issues,
+            ..Self::new(kind, detail)
+        })
     }
 
     /// A parameter of this name, which the profile does not have.
@@ -378,4 +411,10 @@ pub enum RefusalKind {
     InternalUrl,
     /// A background run was requested, and there are already as many jobs as there may be.
     TooManyJobs,
+    /// A parameter is missing.
+    MissingParameter,
+    /// The profile has no such tool.
+    UnknownTool,
+    /// A tool that manages jobs says no, in its own words.
+    OfTool,
 }

@@ -11,6 +11,7 @@ use super::result::{self, ResultForm};
 use super::tasks;
 use crate::serve::fair_turns::ClientTurns;
 use crate::serve::{ServerBase, asking};
+use bashd::profile::offered::{OfferedTool, ToolWork};
 use bashd::{CancellationToken, Event, Reply, Running};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -24,16 +25,20 @@ use std::time::Duration;
 /// How long a call may take to end when the client has left.
 const LEAVE: Duration = Duration::from_secs(1);
 
-/// The profile's tool in the protocol's form.
-pub(super) fn tool(server: &ServerBase, form: ResultForm) -> Tool {
-    let tool = defined(server.tool())
-        .with_title("Run a shell command")
+/// A tool of the profile in the protocol's form.
+pub(super) fn tool(offered: &OfferedTool, form: ResultForm) -> Tool {
+    let (title, is_open_world) = match offered.does {
+        ToolWork::RunsCommands => ("Run a shell command", true),
+        ToolWork::ManagesJobs => ("Manage background jobs", false),
+    };
+    let tool = defined(offered.definition.clone())
+        .with_title(title)
         .with_annotations(
             ToolAnnotations::new()
                 .read_only(false)
                 .destructive(true)
                 .idempotent(false)
-                .open_world(true),
+                .open_world(is_open_world),
         );
     form.announced(tool, result::schema)
 }
@@ -67,12 +72,18 @@ impl BashTool<'_> {
         let arguments = Value::Object(request.arguments.take().unwrap_or_default()).to_string();
         let client = CallClient::of(&request, &arguments, &context, &self.shared.seal);
         let stop = CancellationToken::new();
-        let call = self.server.call(arguments.clone());
+        let call = self.server.call(arguments.clone()).tool(&*request.name);
         let call = call.cancel_by(stop.clone());
         let call = asking::on_behalf_of(Arc::clone(&client) as _, call);
+        let manages_jobs = self.server.engine.manages_jobs(&call);
         let work = async {
-            // Its place in the queue is given back when the command is over.
-            let _turn = self.turns.take().await;
+            // Its place in the queue is given back when the command is over. Who only looks at jobs
+            // needs none.
+            let _turn = if manages_jobs {
+                None
+            } else {
+                Some(self.turns.take().await)
+            };
             self.load.room_for_an_answer().await?;
             match context.meta.get_progress_token() {
                 Some(token) => {
@@ -107,6 +118,10 @@ impl BashTool<'_> {
             // It is not passed on to a client that asks for nothing more; the answer must not wait
             // for it.
             () = self.load.closing.cancelled() => {}
+        }
+        if manages_jobs {
+            // It may have taken over an earlier one.
+            self.server.jobs_begun.note();
         }
         if let Some(task) = tasks::begun(self.shared, self.server, &reply, &context).await {
             return Ok(task.into());

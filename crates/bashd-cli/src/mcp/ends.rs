@@ -25,7 +25,7 @@ pub(super) struct UntoldEnds {
 }
 
 impl UntoldEnds {
-    /// What this client was not told of before this reply, if its profile has a tool for jobs.
+    /// What this client was not told of before this reply, if its profile tells of that.
     pub(super) async fn before_reply(
         shared: &McpServer,
         server: &ServerBase,
@@ -45,8 +45,7 @@ impl UntoldEnds {
     }
 
     async fn but_for(shared: &McpServer, server: &ServerBase, job: Option<&str>) -> Option<Self> {
-        server.profile.job_tool.as_ref()?;
-        if !server.jobs_begun.is_so() {
+        if !server.profile.tells_ends() || !server.jobs_begun.is_so() {
             return None;
         }
         shared.tasks.forget_left_ones();
@@ -72,7 +71,7 @@ impl UntoldEnds {
 
 /// Sends a log message about each end, until the client is gone.
 pub(super) async fn tell(server: ServerBase, log: Arc<ClientLogLevel>, peer: Peer<RoleServer>) {
-    if server.profile.job_tool.is_none() {
+    if !server.profile.tells_ends() {
         return;
     }
     server.jobs_begun.until_so().await;

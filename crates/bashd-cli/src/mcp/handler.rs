@@ -73,7 +73,6 @@ pub(super) struct McpServer {
     pub(super) news: ResourceNews,
     pub(super) tasks: FollowedTasks,
     pub(super) form: ResultForm,
-    bash: Tool,
     job: Option<Tool>,
     /// Every tool, in the order in which clients see them.
     tools: Vec<Tool>,
@@ -82,15 +81,14 @@ pub(super) struct McpServer {
 impl McpServer {
     /// What is ready for clients.
     pub(super) fn new(server: ServerBase, form: ResultForm) -> Arc<Self> {
-        let bash = bash::tool(&server, form);
         let job = job::tool(&server, form);
-        let mut tools = vec![bash.clone()];
+        let offered = server.tools.iter();
+        let mut tools: Vec<Tool> = offered.map(|tool| bash::tool(tool, form)).collect();
         tools.extend(job.clone());
         if ServerBase::stores_output(&server.profile) {
             tools.push(artifact::tool(form));
         }
         Arc::new(Self {
-            bash,
             job,
             tools,
             news: ResourceNews::new(),
@@ -213,8 +211,9 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let offered = self.shared.server.tool_named(&request.name);
         let mut tools = self.shared.tools.iter();
-        if !tools.any(|tool| tool.name == request.name) {
+        if offered.is_none() && !tools.any(|tool| tool.name == request.name) {
             let text = format!("there is no tool `{}`", request.name);
             return Err(ErrorData::invalid_params(text, None));
         }
@@ -228,7 +227,7 @@ impl ServerHandler for Handler {
             let answer = job::answer(shared, server, load, request, context);
             return Ok(Box::pin(answer).await.into());
         }
-        if request.name != shared.bash.name {
+        if offered.is_none() {
             let arguments = request.arguments.unwrap_or_default();
             let form = shared.form;
             let answer = self.in_store(&context, move |store| {

@@ -3,6 +3,7 @@
 
 use crate::serve::ServerBase;
 use crate::serve::stored;
+use bashd::profile::offered::ToolWork;
 use bashd::profile::rules::JobToolKind;
 use bashd::profile::sets::Sets;
 use rmcp::model::Tool;
@@ -18,6 +19,9 @@ const ALWAYS: &str = "
 const WITH_ARTIFACTS: &str = "
 - Long output is cut, and the reply says how much is missing and where it is stored (artifact://N): read it with the artifact tool (lines, tail, grep) instead of running the command again.";
 
+const WITH_FILES: &str = "
+- Long output is cut, and the reply names the file that has all of it: read that instead of running the command again.";
+
 const WITHOUT_ARTIFACTS: &str = "
 - Long output is cut, and the reply says so: filter at the source (grep, head, tail) rather than printing everything.";
 
@@ -25,9 +29,9 @@ const WITHOUT_ARTIFACTS: &str = "
 pub(super) fn text(server: &ServerBase, tools: &[Tool]) -> String {
     let has_tool = |name: &str| tools.iter().any(|tool| tool.name == name);
     let parameter = |sets| parameter(server, sets);
-    let continues = parameter(Sets::OnTimeout).is_some();
+    let continues = server.profile.continues_long_commands();
     let mut text = if continues { CONTINUED } else { ENDED }.to_owned();
-    if let Some(timeout) = parameter(Sets::Timeout) {
+    if let Some(timeout) = parameter(Sets::Timeout).or_else(|| parameter(Sets::TimeoutMs)) {
         text.extend([format!(
             "\n- Give slow commands (builds, installs, test suites) a longer {timeout} instead of running them again."
         )]);
@@ -47,8 +51,23 @@ pub(super) fn text(server: &ServerBase, tools: &[Tool]) -> String {
             text.extend([" Start servers with ", background, ": true."]);
         }
     }
+    let managing = server
+        .tools
+        .iter()
+        .filter(|tool| tool.does == ToolWork::ManagesJobs);
+    let managing: Vec<&str> = managing
+        .filter_map(|tool| Some(tool.names.first()?.as_str()))
+        .collect();
+    if !managing.is_empty() {
+        text.extend([format!(
+            "\n- If a reply says that a command is still running, manage it with {}.",
+            managing.join(", ")
+        )]);
+    }
     text.push_str(if has_tool(stored::NAME) {
         WITH_ARTIFACTS
+    } else if server.profile.output.names_path() {
+        WITH_FILES
     } else {
         WITHOUT_ARTIFACTS
     });

@@ -127,15 +127,23 @@ impl ClientCalls {
             },
         );
         let (engine, outbox) = (self.engine.clone(), self.outbox.clone());
-        if new.kind != CallKind::Job {
-            new.call = engine.arrive(new.call);
-        }
         let limit = self.limit;
-        let turns = Arc::clone(&self.turns);
+        // Calls that only manage jobs, or read, need neither a turn nor a place in line.
+        let runs_command = match &new.work {
+            CallWork::Engine(call) => new.kind != CallKind::Job && !engine.manages_jobs(call),
+            CallWork::Reading(..) => false,
+        };
+        let needs_turn = runs_command.then(|| Arc::clone(&self.turns));
+        new.work = match new.work {
+            CallWork::Engine(call) if runs_command => {
+                CallWork::Engine(Box::new(engine.arrive(*call)))
+            }
+            other => other,
+        };
         self.running.spawn(async move {
             let turn = tokio::select! {
                 biased;
-                turn = turn_of(new.kind, &turns, &outbox) => turn,
+                turn = turn_of(needs_turn, &outbox) => turn,
                 // A call that is cancelled while it waits needs no turn: nothing runs.
                 () = cancel.cancelled() => None,
             };
@@ -191,13 +199,13 @@ impl ClientCalls {
     }
 }
 
-/// Waits for the right to run a command; calls that only manage jobs need none. A client that does
-/// not take its replies starts nothing more.
-async fn turn_of(kind: CallKind, turns: &ClientTurns, outbox: &Outbox) -> Option<RunTurn> {
+/// Waits for the right to run a command, if one is needed. A client that does not take its replies
+/// starts nothing more.
+async fn turn_of(turns: Option<Arc<ClientTurns>>, outbox: &Outbox) -> Option<RunTurn> {
     outbox.room().await;
-    match kind {
-        CallKind::Bash | CallKind::Call => Some(turns.take().await),
-        CallKind::Job | CallKind::Artifact => None,
+    match turns {
+        Some(turns) => Some(turns.take().await),
+        None => None,
     }
 }
 

@@ -12,6 +12,7 @@ use super::requests::{OpenQuestions, Requests};
 use crate::serve::lines::{self, ClientLine, MOST_LINE_BYTES, Outbox};
 use crate::serve::{RUN_AT_ONCE, asking};
 use bashd::jobs::{JobNews, OwnerNews, Tell};
+use bashd::profile::offered::OfferedTool;
 use bashd::request::By;
 use bashd::{Call, CancellationToken, Profile, Request};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -312,8 +313,17 @@ impl RpcConnection {
                 ("abort_bash", Ok(Some(Value::Null)))
             }
             Said::Cancel { target } => ("cancel", self.cancel(&target)),
-            Said::Schema { profile } => ("schema", self.schema(profile.as_deref())),
-            Said::Tools { profile } => ("tools", self.tools(profile.as_deref())),
+            Said::Schema { profile } => {
+                let tools = self.tools(profile.as_deref());
+                let first = tools.map(|tools| Some(tools.into_iter().next()?.definition));
+                ("schema", first)
+            }
+            Said::AllSchemas { profile } => {
+                let tools = self.tools(profile.as_deref());
+                let forms = tools.map(|tools| tools.into_iter().map(|tool| tool.in_form).collect());
+                ("schema", forms.map(Some))
+            }
+            Said::Tools { profile } => ("tools", self.requests(profile.as_deref())),
             Said::Artifact { arguments } => {
                 let server = &self.host.server;
                 let store = server.engine.artifacts().seen_by(server.owner());
@@ -391,7 +401,12 @@ impl RpcConnection {
             // What runs in a terminal of the client can't go on as a job.
             defaults.on_timeout = None;
         }
-        let call = self.asking(Call::json(said.arguments.to_string(), defaults), id);
+        let call = Call::json(said.arguments.to_string(), defaults);
+        let call = match said.tool {
+            Some(tool) => call.tool(tool),
+            None => call,
+        };
+        let call = self.asking(call, id);
         match (said.terminal, self.offers.terminal) {
             (Some(true), false) => {
                 Err("this client has not offered terminals: send `hello` first".into())
@@ -426,14 +441,16 @@ impl RpcConnection {
         }
     }
 
-    fn schema(&self, profile: Option<&str>) -> Result<Option<Value>, String> {
-        let profile = self.profile(profile)?;
-        Ok(Some(self.host.server.tool_of(&profile)))
+    /// The tools of a profile, or of the server's own.
+    fn tools(&self, profile: Option<&str>) -> Result<Vec<OfferedTool>, String> {
+        let tools = self.host.server.tools_of(&*self.profile(profile)?);
+        tools.map_err(|error| error.to_string())
     }
 
-    fn tools(&self, profile: Option<&str>) -> Result<Option<Value>, String> {
-        let profile = self.profile(profile)?;
-        let tools = self.host.server.tools_of(&profile);
+    /// Likewise, each with the request by which it is called.
+    fn requests(&self, profile: Option<&str>) -> Result<Option<Value>, String> {
+        let tools = self.host.server.requests_of(&*self.profile(profile)?);
+        let tools = tools.map_err(|error| error.to_string())?;
         Ok(Some(json!({ "tools": tools })))
     }
 

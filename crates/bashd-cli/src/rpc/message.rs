@@ -21,12 +21,14 @@ pub(super) enum Said {
     },
     /// Ends one `bash`, `call`, `job` or `artifact`.
     Cancel { target: Value },
-    /// Asks for a profile's tool definition.
+    /// Asks for the definition of a profile's first tool.
     Schema { profile: Option<String> },
     /// Asks for all tools of a profile.
     Tools { profile: Option<String> },
     /// Reads stored output.
     Artifact { arguments: Value },
+    /// Asks for those of all its tools, in the form of its own API.
+    AllSchemas { profile: Option<String> },
     /// Answers a request of bashd's.
     Reply(Result<Value, String>),
 }
@@ -54,6 +56,8 @@ pub(super) struct RpcToolCall {
     /// The model's arguments, in the profile's spelling.
     pub(super) arguments: Value,
     pub(super) profile: Option<String>,
+    /// The tool that is called; the profile's first by default.
+    pub(super) tool: Option<String>,
     pub(super) events: Events,
     /// Whether to use one of the client's terminals; by default yes, if it offers them.
     pub(super) terminal: Option<bool>,
@@ -153,6 +157,7 @@ fn said(command: &str, id: Option<&Value>, mut fields: MessageFields) -> Result<
         "call" => Said::Call(RpcToolCall {
             arguments: fields.any("arguments").ok_or("`arguments` are missing")?,
             profile: fields.text("profile")?,
+            tool: fields.text("tool")?,
             events: fields.events()?,
             terminal: fields.switch("terminal")?,
         }),
@@ -163,9 +168,13 @@ fn said(command: &str, id: Option<&Value>, mut fields: MessageFields) -> Result<
         "cancel" => Said::Cancel {
             target: fields.any("target").ok_or("`target` is missing")?,
         },
-        "schema" => Said::Schema {
-            profile: fields.text("profile")?,
-        },
+        "schema" => {
+            let profile = fields.text("profile")?;
+            match fields.switch("all")? {
+                Some(true) => Said::AllSchemas { profile },
+                Some(false) | None => Said::Schema { profile },
+            }
+        }
         "tools" => Said::Tools {
             profile: fields.text("profile")?,
         },

@@ -27,6 +27,7 @@ use crate::signals::Signals;
 use crate::surroundings;
 use bashd::jobs::{ClientEntry, Clients};
 use bashd::plan::SHARED_PREFIX;
+use bashd::profile::offered::OfferedTool;
 use bashd::profile::rules::ArtifactsWhen;
 use bashd::profile::schema;
 use bashd::request::OnTimeout;
@@ -52,6 +53,8 @@ pub(crate) struct ServerBase {
     pub(crate) engine: Engine,
     /// The contract of this server's tools.
     pub(crate) profile: Arc<Profile>,
+    /// All its tools, the one that runs its commands first.
+    pub(crate) tools: Arc<[OfferedTool]>,
     /// The directory of calls that name none.
     pub(crate) cwd: PathBuf,
     /// The defaults of every call.
@@ -99,6 +102,7 @@ impl ServerBase {
         )?;
         let cwd = surroundings.cwd.clone();
         let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
+        let tools = engine.tools(&profile, &cwd.to_string_lossy())?.into();
         let clients = Clients::of(engine.config(), front_end);
         let session = defaults.session.as_deref();
         let shared = session.filter(|name| name.starts_with(SHARED_PREFIX));
@@ -106,6 +110,7 @@ impl ServerBase {
         Ok(Self {
             engine,
             profile,
+            tools,
             cwd,
             defaults,
             clients,
@@ -131,29 +136,34 @@ impl ServerBase {
         Call::json(arguments, self.request())
     }
 
-    /// The profile's tool: `name`, `description`, `input_schema`.
-    pub(crate) fn tool(&self) -> Value {
-        self.tool_of(&self.profile)
+    /// The tool of the profile that a name means.
+    pub(crate) fn tool_named(&self, name: &str) -> Option<&OfferedTool> {
+        let mut tools = self.tools.iter();
+        tools.find(|tool| tool.names.iter().any(|known| known == name))
     }
 
-    /// Another profile's tool.
-    pub(crate) fn tool_of(&self, profile: &Profile) -> Value {
+    /// All tools of a profile.
+    pub(crate) fn tools_of(&self, profile: &Profile) -> bashd::Result<Vec<OfferedTool>> {
         let pwd = self.cwd.to_string_lossy();
-        schema::definition(profile, &pwd, self.engine.config())
+        self.engine.tools(profile, &pwd)
     }
 
-    /// Whether a profile's output is stored, so that clients can read it.
+    /// Whether a profile's output is stored, so that clients can read it. Where texts name the file
+    /// with it, they need no tool for that.
     pub(crate) fn stores_output(profile: &Profile) -> bool {
-        profile.output.artifacts != ArtifactsWhen::Never
+        let output = &profile.output;
+        output.artifacts != ArtifactsWhen::Never && !output.names_path()
     }
 
     /// Every tool that a model has with this profile, each with the request by which it is called.
-    pub(crate) fn tools_of(&self, profile: &Profile) -> Vec<Value> {
+    pub(crate) fn requests_of(&self, profile: &Profile) -> bashd::Result<Vec<Value>> {
         let called_by = |mut tool: Value, request: &str| {
             tool["request"] = json!(request);
             tool
         };
-        let mut tools = vec![called_by(self.tool_of(profile), "call")];
+        let own = self.tools_of(profile)?.into_iter();
+        let own = own.map(|tool| called_by(tool.definition, "call"));
+        let mut tools: Vec<Value> = own.collect();
         let job = schema::job_definition(profile, self.engine.config());
         tools.extend(job.map(|job| called_by(job, "job")));
         if Self::stores_output(profile) {
@@ -164,7 +174,7 @@ impl ServerBase {
             });
             tools.push(called_by(artifact, "artifact"));
         }
-        tools
+        Ok(tools)
     }
 }
 

@@ -399,7 +399,7 @@ fn an_unknown_profile_is_bad_usage() {
     --- stdout
     --- stderr
     usage error: there is no profile `nope`
-    hint: one of: default, voice, harness, phoenix, pi
+    hint: one of: default, voice, harness, phoenix, pi, anthropic-bash, openai-shell, openai-local-shell, claude-code, claude-code-2.1, claude-code-2.0, gemini, codex, codex-shell, codex-shell-command
     --- status
     exit 125
     "#);

@@ -51,6 +51,8 @@ pub const INDEX: &str = "index";
 pub const NAME: &str = "name";
 /// Exists once its end was delivered.
 pub const TOLD: &str = "told";
+/// How far its owner has been shown its streams.
+pub const SEEN: &str = "seen.json";
 
 /// What a job is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -265,6 +267,9 @@ pub struct CallTerms {
     /// What was said about the request, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
+    /// What the command does, in the caller's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 /// The version of a job created by a newer bashd, whose files may mean something else.

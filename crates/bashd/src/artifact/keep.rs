@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// An artifact of this size or larger triggers a check of the total size.
 const LARGE: u64 = 1024 * 1024;
@@ -42,11 +42,13 @@ pub(crate) enum Writers {
 }
 
 /// An artifact that was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptArtifact {
     pub(crate) id: u64,
     /// Bytes of the output that it does not contain.
     pub(crate) dropped: u64,
+    /// A plain file with all of it, where a text names one.
+    pub(crate) path: Option<PathBuf>,
 }
 
 impl KeptArtifact {
@@ -54,6 +56,7 @@ impl KeptArtifact {
         Self {
             id: record.id,
             dropped: record.bytes.saturating_sub(record.kept()),
+            path: None,
         }
     }
 }
@@ -78,7 +81,11 @@ impl ArtifactStore {
             kind,
             owner: &plan.job.spec.owner,
         };
-        self.keep(&plan.directory, &profile.name, &output).ok()
+        let mut kept = self.keep(&plan.directory, &profile.name, &output).ok()?;
+        if profile.output.names_path() {
+            kept.path = self.path(kept.id).ok();
+        }
+        Some(kept)
     }
 
     /// Keeps the output of the run with this directory.

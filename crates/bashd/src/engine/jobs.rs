@@ -61,7 +61,7 @@ impl Engine {
         self.results(&profile, &self.jobs()).reply(job).await
     }
 
-    fn results<'a>(&'a self, profile: &'a Profile, jobs: &'a Jobs) -> JobResults<'a> {
+    pub(super) fn results<'a>(&'a self, profile: &'a Profile, jobs: &'a Jobs) -> JobResults<'a> {
         JobResults {
             profile,
             jobs,

@@ -3,15 +3,17 @@
 
 use super::background::BackgroundTimer;
 use super::connection::KeeperConnection;
-use super::{OutputWatch, Reset, Run, failure, no_answer};
+use super::silence::SilenceTimer;
+use super::{EndedBy, OutputWatch, Reset, Run, failure, no_answer};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minimize::ShellMasks;
 use crate::plan::{ConfinementInForce, LimitsInForce, Plan, Streams};
 use bashd_keeper::keeper::job_messages::BackgroundedMessage;
 use bashd_keeper::keeper::protocol::{
-    Beginning, CallForm, ExitedMessage, FailedMessage, GoneMessage, GrownMessage, MessageFrame,
-    PreparedMessage, ReadyMessage, ReleaseMessage, SpilledMessage, StartedMessage,
+    Beginning, CallForm, EndMessage, ExitedMessage, FailedMessage, GoneMessage, GrownMessage,
+    MessageFrame, PreparedMessage, QueryMessage, ReadyMessage, ReleaseMessage, SpilledMessage,
+    StartedMessage,
 };
 use bashd_keeper::spool::SpoolReader;
 use rustix::process::Signal;
@@ -43,6 +45,8 @@ pub(super) struct Conversation<'a> {
     pub(super) plan: &'a Plan,
     /// When the run goes to the background, and how far that has come.
     pub(super) background: BackgroundTimer,
+    /// How long it may be silent.
+    silence: SilenceTimer,
     /// The shell, once it runs.
     pub(super) pid: i32,
     /// The limits that hold, once it runs.
@@ -70,6 +74,7 @@ pub(super) enum KeeperUse {
 /// gets.
 pub(super) fn beginning(plan: &Plan, watch: Option<&OutputWatch>) -> Beginning {
     let is_plain = plan.backgrounding.is_none()
+        && plan.silence.is_none()
         && plan.vessel.terminal().is_none()
         && plan.restraint.is_none();
     if is_plain && watch.is_none() {
@@ -94,6 +99,7 @@ impl<'a> Conversation<'a> {
             watch,
             plan,
             background: BackgroundTimer::new(plan),
+            silence: SilenceTimer::of(plan),
             pid: 0,
             limits: None,
             confinement: None,
@@ -127,6 +133,10 @@ impl<'a> Conversation<'a> {
                 }
                 () = self.background.comes() => {
                     self.ask_for_backgrounding().await?;
+                    continue;
+                }
+                () = self.silence.comes() => {
+                    self.end_silent().await?;
                     continue;
                 }
             };
@@ -171,6 +181,7 @@ impl<'a> Conversation<'a> {
             }
             self.begin(started, frame.fds).map_err(broken)?;
             self.background.begin();
+            self.silence.heard();
             self.follow().await;
         } else if frame.is::<GoneMessage>() {
             let gone: GoneMessage = frame.body().map_err(broken)?;
@@ -183,6 +194,7 @@ impl<'a> Conversation<'a> {
                 spool.set_ring(ring);
             }
         } else if frame.is::<GrownMessage>() {
+            self.silence.heard();
             self.follow().await;
         } else if frame.is::<FailedMessage>() {
             self.spools.clear(); // nothing ran, even if a beginning was assumed
@@ -222,7 +234,22 @@ impl<'a> Conversation<'a> {
         if let Some(watch) = &mut self.watch {
             let query = watch.pass_on(&self.spools).await;
             let _ = self.connection.send(&query, &[]).await;
+        } else if self.silence.is_awaited() {
+            let end = |stream: usize| self.spools.get(stream).map_or(0, SpoolReader::readable_end);
+            let (out, err) = (end(0), end(1));
+            let _ = self.connection.send(&QueryMessage { out, err }, &[]).await;
         }
+    }
+
+    /// Nothing was written for too long: the command goes on as a job, or is ended.
+    async fn end_silent(&mut self) -> Result<()> {
+        self.silence.give_up();
+        if self.plan.backgrounding.is_some() {
+            return self.ask_for_backgrounding().await;
+        }
+        let by = EndedBy::Timeout;
+        let asked = self.connection.send(&EndMessage { by }, &[]).await;
+        asked.map_err(|error| Error::io(ErrorKind::KeeperLost, "end the command", error))
     }
 
     pub(super) async fn finish(mut self, plan: &Plan, mut exited: ExitedMessage) -> Result<Run> {
@@ -273,6 +300,7 @@ impl<'a> Conversation<'a> {
             out,
             err,
             ran_for: Duration::from_micros(exited.ran_for_us),
+            pid: self.pid,
             left_behind: exited.left_behind,
             output_unfinished: exited.is_unfinished,
             session_reset: None,

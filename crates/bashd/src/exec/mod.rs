@@ -18,6 +18,7 @@ mod keyboard;
 mod outcome;
 pub(crate) mod reactor;
 mod sessions;
+mod silence;
 mod started_shells;
 mod stock;
 pub mod terminal;

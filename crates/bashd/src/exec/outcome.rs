@@ -27,6 +27,8 @@ pub struct Run {
     pub err: Option<SpoolReader>,
     /// From the shell's start to the end of the drain.
     pub ran_for: Duration,
+    /// The shell, if its start was told; 0 otherwise.
+    pub pid: i32,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
     /// Whether something still worked on the last of the output when the call was answered.
@@ -61,6 +63,7 @@ impl Run {
             out,
             err,
             ran_for,
+            pid: 0,
             left_behind: Vec::new(),
             output_unfinished: false,
             session_reset: None,

@@ -243,6 +243,20 @@ impl Jobs {
         fs::rename(aside, job.directory.join(directory::NAME)).map_err(failed)
     }
 
+    /// How far the owner has been shown its streams.
+    pub(crate) fn seen(job: &Job) -> [u64; 2] {
+        directory::read(&job.directory, directory::SEEN).unwrap_or_default()
+    }
+
+    /// Remembers how far the owner has been shown its streams. A failure only shows some of it
+    /// again.
+    pub(crate) fn saw(job: &Job, seen: [u64; 2]) {
+        let aside = job.directory.join(format!(".seen.{}", std::process::id()));
+        let text = format!("[{},{}]", seen[0], seen[1]);
+        let written = write_private(&aside, text.as_bytes());
+        let _ = written.and_then(|()| fs::rename(aside, job.directory.join(directory::SEEN)));
+    }
+
     /// Forgets a job that has ended: its output, its status, everything.
     ///
     /// Its keeper may exit a moment after it has reported the end: this waits for that.

@@ -173,7 +173,7 @@ impl<'a> LedgerEntry<'a> {
             Some(MinimizedOutput {
                 by: finished.minimized_by.clone()?,
                 shown_bytes: reply.output.len() as u64,
-                artifact: finished.artifact.map(|kept| kept.id),
+                artifact: finished.artifact.as_ref().map(|kept| kept.id),
             })
         });
         self.tell_ended(&record, reply.job.as_deref());

@@ -9,6 +9,7 @@ pub mod joined;
 pub mod line_limits;
 mod plain_line;
 pub(crate) mod rendered;
+pub(crate) mod since;
 pub(crate) mod terminal;
 pub mod terminal_lines;
 pub(crate) mod view;

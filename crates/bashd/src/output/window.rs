@@ -30,9 +30,11 @@ pub struct Window {
     /// How they are arranged. Placeholders: `{head}`, `{head_lines}` (with a newline at its end),
     /// `{tail}`, `{got}` and `{max}` (sizes for people, `195kB`), `{omitted_bytes}`,
     /// `{omitted_lines}`, `{elided_lines}` and `{elided_size}` (the same as `1,234 lines` and
-    /// `11.7KB`), `{artifact}`.
+    /// `11.7KB`), `{artifact}`; `{head_whole}` (its whole lines), `{lines}` (of all the output),
+    /// `{got_size}` (`106.3KB`), `{got_tokens}` and `{omitted_tokens}` (four bytes each).
     pub template: String,
-    /// The value of `{artifact}` when all of the output was stored: `{address}`. Empty otherwise.
+    /// The value of `{artifact}` when all of the output was stored: `{address}`, or `{path}`, a
+    /// plain file with all of it. Empty otherwise.
     #[serde(default)]
     pub artifact: String,
     /// What applies if a setting says how much of the start is shown; `None` if no setting may.
@@ -66,10 +68,29 @@ impl Window {
         }
     }
 
+    /// The same window for fewer bytes, with both ends in proportion.
+    pub(crate) fn scaled_to(&self, most: usize) -> Self {
+        let share = |part: usize| {
+            let part = part as u128 * most as u128 / (self.max.max(1) as u128);
+            usize::try_from(part).unwrap_or(most)
+        };
+        Self {
+            max: most,
+            head: share(self.head),
+            tail: share(self.tail),
+            ..self.clone()
+        }
+    }
+
     /// The placeholders that a template may have.
-    pub(crate) const PLACEHOLDERS: [&'static str; 10] = [
+    pub(crate) const PLACEHOLDERS: [&'static str; 15] = [
         "head",
         "head_lines",
+        "head_whole",
+        "got_size",
+        "got_tokens",
+        "omitted_tokens",
+        "lines",
         "tail",
         "got",
         "max",
@@ -81,7 +102,7 @@ impl Window {
     ];
 
     /// What is shown of a text that is too long.
-    fn words(&self, shown: &Windowed, kept: Option<KeptArtifact>) -> String {
+    fn words(&self, shown: &Windowed, kept: Option<&KeptArtifact>) -> String {
         let [head, tail] = &shown.ends;
         template::fill(
             &self.template,
@@ -89,6 +110,14 @@ impl Window {
                 ("head", &head.text),
                 ("head_lines", &ended(&head.text)),
                 ("tail", &tail.text),
+                ("head_whole", whole_lines(&head.text)),
+                ("got_size", &decimal_size(shown.bytes)),
+                ("got_tokens", &shown.bytes.div_ceil(TOKEN).to_string()),
+                (
+                    "omitted_tokens",
+                    &shown.omitted.bytes.div_ceil(TOKEN).to_string(),
+                ),
+                ("lines", &shown.all_lines.to_string()),
                 ("got", &size_for_people(shown.got)),
                 ("max", &size_for_people(self.max as u64)),
                 ("omitted_bytes", &shown.omitted.bytes.to_string()),
@@ -100,10 +129,12 @@ impl Window {
         )
     }
 
-    fn artifact_text(&self, kept: Option<KeptArtifact>) -> String {
+    fn artifact_text(&self, kept: Option<&KeptArtifact>) -> String {
         kept.map_or_else(String::new, |kept| {
             let address = artifact::address(kept.id);
-            template::fill(&self.artifact, &[("address", &address)])
+            let path = kept.path.as_ref().map(|path| path.display().to_string());
+            let path = path.unwrap_or_else(|| address.clone());
+            template::fill(&self.artifact, &[("address", &address), ("path", &path)])
         })
     }
 }
@@ -265,7 +296,7 @@ impl Windowed {
     }
 
     /// Puts it into the window's words. `kept` is where the whole output is stored.
-    pub(crate) fn arrange(self, window: &Window, kept: Option<KeptArtifact>) -> Capture {
+    pub(crate) fn arrange(self, window: &Window, kept: Option<&KeptArtifact>) -> Capture {
         let [head, tail] = &self.ends;
         let extent = Extent {
             lines: self.all_lines,
@@ -293,6 +324,14 @@ impl Windowed {
             },
         }
     }
+}
+
+/// Bytes that count as one token.
+const TOKEN: u64 = 4;
+
+/// The whole lines of a text, without the last newline; all of it if there is none.
+fn whole_lines(text: &str) -> &str {
+    text.rsplit_once('\n').map_or(text, |(lines, _)| lines)
 }
 
 /// A text of whole lines.

@@ -61,6 +61,8 @@ pub(super) fn terms(lines: LineLimits, accepted: &Accepted, secrets: &Secrets) -
             .iter()
             .map(|notice| secrets.hide(&notice.text).into_owned())
             .collect(),
+        description: (accepted.description.as_deref())
+            .map(|description| secrets.hide(description).into_owned()),
     }
 }
 

@@ -63,6 +63,17 @@ pub(crate) struct SessionState {
     pub(crate) directory: PathBuf,
 }
 
+/// When and how the run is ended.
+fn limits_of(profile: &Profile, config: &Config, accepted: &Accepted) -> Limits {
+    let timeout = match accepted.ends {
+        DeadlineKind::AtTimeout => accepted.timeout,
+        DeadlineKind::AtJobLimit => config.jobs.max_time,
+    };
+    let mut limits = profile.limits.with_timeout(timeout);
+    limits.survivors = config.survivors.unwrap_or(limits.survivors);
+    limits
+}
+
 /// Decides directory, environment, shell, limits, place and vessel.
 pub(crate) fn draft(
     profile: &Arc<Profile>,
@@ -100,10 +111,8 @@ pub(crate) fn draft(
     }
     // The client's terminal is outside of what can be confined here.
     let client = client_terminal(wish, &env).filter(|_| !is_confined);
-    let timeout = match accepted.ends {
-        DeadlineKind::AtTimeout => accepted.timeout,
-        DeadlineKind::AtJobLimit => config.jobs.max_time,
-    };
+    let mut limits = limits_of(profile, config, accepted);
+    let timeout = limits.timeout;
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
     // A shell that lives on has no terminal: a command that gets one runs in its own shell.
@@ -119,7 +128,9 @@ pub(crate) fn draft(
     let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
-    let ends = is_confined && !matches!(vessel, Some(Vessel::Session(_)));
+    if is_confined && !matches!(vessel, Some(Vessel::Session(_))) {
+        limits.survivors = Survivors::End;
+    }
     let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);
     let started_shell = started_shell_use(wish, &shell);
     let plan = Plan {
@@ -141,7 +152,8 @@ pub(crate) fn draft(
         },
         lines: command.lines,
         make_directories: setting.make_directories.to_vec(),
-        limits: limits_of(profile, config, timeout, ends),
+        limits,
+        silence: accepted.silence,
         quota: quota_of(config, accepted),
         backgrounding: accepted.backgrounding,
         answer_by: request
@@ -153,16 +165,6 @@ pub(crate) fn draft(
         notices: notice.into_iter().collect(),
     };
     Ok(Draft::new(plan, wants_rc_script, started_shell))
-}
-
-/// When and how the run is ended. A confined run has processes of its own, which end with it.
-fn limits_of(profile: &Profile, config: &Config, timeout: Duration, ends: bool) -> Limits {
-    let mut limits = profile.limits.with_timeout(timeout);
-    limits.survivors = config.survivors.unwrap_or(limits.survivors);
-    if ends {
-        limits.survivors = Survivors::End;
-    }
-    limits
 }
 
 /// The environment, and what holds the run: a confined command gets no secrets.

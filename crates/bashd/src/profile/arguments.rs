@@ -20,6 +20,65 @@ pub fn check_known(schema: &Value, arguments: &Value) -> Result<(), String> {
     check(schema, &known)
 }
 
+/// One thing that is wrong with the arguments of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Issue {
+    /// This parameter is missing.
+    Missing(String),
+    /// There is no parameter of this name.
+    Unknown(String),
+    /// It has another type than the schema says.
+    WrongType {
+        /// Its name.
+        name: String,
+        /// The type that the schema names.
+        expected: String,
+        /// The type that it has.
+        got: &'static str,
+    },
+}
+
+/// Everything that is wrong with the arguments of a call, as data: what is missing or of the wrong
+/// type in the order of the schema, then what is unknown. Each property comes with its name, and
+/// whether it is required.
+pub(crate) fn issues<'a>(
+    properties: impl IntoIterator<Item = (&'a str, Value, bool)>,
+    arguments: &Map<String, Value>,
+) -> Vec<Issue> {
+    let mut issues = Vec::new();
+    let mut known = Vec::new();
+    for (name, property, is_required) in properties {
+        known.push(name);
+        match arguments.get(name).filter(|value| !value.is_null()) {
+            None if is_required => issues.push(Issue::Missing(name.to_owned())),
+            Some(value) if !fits(&property, value) => issues.push(Issue::WrongType {
+                name: name.to_owned(),
+                expected: property["type"].as_str().unwrap_or("value").to_owned(),
+                got: type_of(value),
+            }),
+            None | Some(_) => {}
+        }
+    }
+    let unknown = arguments
+        .keys()
+        .filter(|name| !known.contains(&name.as_str()));
+    issues.extend(unknown.cloned().map(Issue::Unknown));
+    issues
+}
+
+/// The type of a value, as schemas call it.
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// Says what is wrong with the arguments of a call. A null is a parameter that is not given.
 pub fn check(schema: &Value, arguments: &Value) -> Result<(), String> {
     let Some(arguments) = arguments.as_object() else {

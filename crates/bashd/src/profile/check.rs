@@ -2,10 +2,11 @@
 //! placeholders can be filled.
 
 use super::Profile;
+use super::parts::{self, ListRules};
 use super::rules::LimitRules;
 use super::rules::{ArtifactsWhen, MinimizeSwitch, OutputRules, StreamDisplay, TextForm};
 use super::sets::Sets;
-use super::texts::TruncationTexts;
+use super::texts::{ReplyShape, TruncationTexts};
 use crate::guard;
 use crate::output::window::Window;
 use crate::urls;
@@ -19,8 +20,71 @@ pub(super) fn check(profile: &Profile) -> Result<(), String> {
     check_guard(profile)?;
     check_minimize(&profile.output)?;
     check_window(&profile.output.window)?;
+    if let Some(window) = &profile.output.failed_window {
+        check_window(window)?;
+    }
     check_lines(&profile.output)?;
+    check_parts(profile)?;
+    check_tools(profile)?;
     check_texts(profile)
+}
+
+/// What fills the texts of a reply.
+fn check_parts(profile: &Profile) -> Result<(), String> {
+    let reply = &profile.reply;
+    let texts = [
+        &reply.texts.exit,
+        &reply.texts.timed_out,
+        &reply.texts.cancelled,
+    ];
+    match (reply.shape, reply.parts.is_empty()) {
+        (ReplyShape::Parts, true) => return Err("reply.parts: there are none".to_owned()),
+        (ReplyShape::Parts, false) => {}
+        (_, false) => return Err("reply.parts needs reply.shape = \"parts\"".to_owned()),
+        (_, true) if texts.iter().any(|text| text.is_empty()) => {
+            return Err("reply.texts: exit, timed_out and cancelled are missing".to_owned());
+        }
+        (_, true) => {}
+    }
+    if let Some(list) = &reply.list {
+        placeholders("reply.list.around", &list.around, &ListRules::PLACEHOLDERS)?;
+    }
+    if profile.has(Sets::Commands) != reply.list.is_some() {
+        return Err("reply.list belongs to a parameter that sets the commands".to_owned());
+    }
+    if let Some(issues) = &profile.refusals.issues {
+        let all = ["tool", "issues"];
+        placeholders("refusals.issues.one", &issues.one, &all)?;
+        placeholders("refusals.issues.many", &issues.many, &all)?;
+        placeholders("refusals.issues.missing", &issues.missing, &["name"])?;
+        placeholders("refusals.issues.unknown", &issues.unknown, &["name"])?;
+        let typed = ["name", "expected", "got"];
+        placeholders("refusals.issues.wrong_type", &issues.wrong_type, &typed)?;
+    }
+    let notices = &profile.background.notices;
+    parts::check("background.notices.parts", &notices.parts)?;
+    parts::check("reply.parts", &reply.parts)
+}
+
+/// The further tools, and that every tool has its own name.
+fn check_tools(profile: &Profile) -> Result<(), String> {
+    let mut names = vec![profile.tool.name.as_str()];
+    names.extend(profile.tool.aliases.iter().map(String::as_str));
+    names.extend(profile.job_tool.iter().map(|tool| tool.name.as_str()));
+    for tool in &profile.tools {
+        tool.check()?;
+        if let Some(window) = &tool.window {
+            check_window(window)?;
+        }
+        names.push(&tool.name);
+        names.extend(tool.aliases.iter().map(String::as_str));
+    }
+    names.sort_unstable();
+    let twice = names.windows(2).find(|pair| pair.first() == pair.last());
+    match twice.and_then(<[_]>::first) {
+        Some(name) => Err(format!("tool name `{name}` is used twice")),
+        None => Ok(()),
+    }
 }
 
 fn check_parameters(profile: &Profile) -> Result<(), String> {
@@ -41,11 +105,16 @@ fn check_parameters(profile: &Profile) -> Result<(), String> {
     };
     for parameter in &profile.parameters {
         let sets = parameter.sets;
-        if sets != Sets::Command && count(sets) > 1 {
+        if !matches!(sets, Sets::Command | Sets::Nothing) && count(sets) > 1 {
             return Err(format!("more than one parameter sets {sets:?}"));
         }
     }
-    match (count(Sets::Command), count(Sets::Mode), profile.modes.len()) {
+    let commands = [Sets::Command, Sets::Argv, Sets::Commands].map(count);
+    match (
+        commands.iter().sum(),
+        count(Sets::Mode),
+        profile.modes.len(),
+    ) {
         (1, 0, _) | (1, 1, 1..) => Ok(()),
         (1, ..) => Err("a parameter sets the mode, but there are no modes".to_owned()),
         _ => Err("exactly one parameter must set the command".to_owned()),
@@ -104,7 +173,8 @@ fn check_window(window: &Window) -> Result<(), String> {
     if window.head.saturating_add(window.tail) > window.max {
         return Err("output.window: head + tail must not exceed max".to_owned());
     }
-    placeholders("output.window.artifact", &window.artifact, &["address"])?;
+    let stored = ["address", "path"];
+    placeholders("output.window.artifact", &window.artifact, &stored)?;
     if let Some(settable) = &window.settable_head {
         let (key, allowed) = ("output.window.settable_head", &Window::PLACEHOLDERS);
         placeholders(key, &settable.both_ends, allowed)?;

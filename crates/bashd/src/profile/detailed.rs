@@ -198,7 +198,7 @@ impl<'a> OutputCut<'a> {
             total_lines,
             window: &profile.output.window,
             line_bytes: profile.output.line_bytes,
-            artifact: finished.artifact,
+            artifact: finished.artifact.clone(),
             is_incomplete: {
                 let is_loss = |notice: &Notice| matches!(notice.kind, NoticeKind::OutputLost(_));
                 finished.terminal.is_some() && finished.notices.iter().any(is_loss)
@@ -231,7 +231,7 @@ impl<'a> OutputCut<'a> {
         if sentences.is_empty() {
             return None;
         }
-        if let Some(kept) = self.artifact {
+        if let Some(kept) = &self.artifact {
             let template = match kept.dropped {
                 0 if self.is_incomplete => &texts.stored_incomplete,
                 0 => &texts.stored,
@@ -368,7 +368,7 @@ impl<'a> OutputCut<'a> {
     }
 
     fn insert_artifact(&self, fields: &mut Map<String, Value>) {
-        if let Some(kept) = self.artifact {
+        if let Some(kept) = &self.artifact {
             fields.insert("artifactId".to_owned(), json!(kept.id.to_string()));
         }
     }

@@ -3,8 +3,8 @@
 
 use super::Profile;
 use super::digest_lines::DigestWindow;
-use super::reply::{self, BackgroundedCall, Ending, Finished};
-use super::rules::StartFailure;
+use super::reply::{self, BackgroundedCall, Ending, Finished, SessionChange};
+use super::rules::{StartFailure, Within};
 use super::views::Views;
 use crate::artifact::KeptArtifact;
 use crate::error::{Error, ErrorKind};
@@ -14,7 +14,8 @@ use crate::notice::Notice;
 use crate::output::line_limits::{Hidden, LineLimits};
 use crate::output::terminal::TerminalText;
 use crate::output::view::View;
-use crate::output::{Captured, Source, StreamPiece, WrittenCounts};
+use crate::output::window::Window;
+use crate::output::{Capture, Captured, Source, StreamPiece, WrittenCounts};
 use crate::plan::{LimitsInForce, Plan, missing_program};
 use crate::reply::Reply;
 use crate::request::Accepted;
@@ -75,6 +76,13 @@ pub(crate) fn finished(
         confinement: run.confinement.clone(),
         in_terminal: plan.vessel.is_terminal(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
+        session_change: if accepted.restarted {
+            SessionChange::Restarted
+        } else {
+            SessionChange::None
+        },
+        is_benign: false,
+        pid: run.pid,
     }
 }
 
@@ -166,7 +174,8 @@ pub(crate) fn never_started(
 ) -> io::Result<Finished> {
     let output = TerminalText::saying(&format!("PTY error: {error}\n"));
     let written = WrittenCounts::of(&output, None);
-    let shown = Views::of_one(View::of(&output)).cut(profile, LineLimits::default())?;
+    let shown =
+        Views::of_one(View::of(&output)).cut(profile, LineLimits::default(), Within::default())?;
     Ok(Finished {
         timeout: plan.limits.timeout,
         requested_timeout: accepted.requested_timeout,
@@ -183,6 +192,10 @@ pub(crate) struct JobEnding<'a> {
     /// Its time limit.
     pub(crate) limit: Duration,
     pub(crate) call: &'a CallTerms,
+    /// At most this many bytes of its output are shown, if somebody says so.
+    pub(crate) most_bytes: Option<usize>,
+    /// Another window than the profile's.
+    pub(crate) window: Option<&'a Window>,
 }
 
 /// What the call of a job that has ended would have answered. `keep` stores the output, if less
@@ -216,10 +229,42 @@ fn so_far(
     job: &JobEnding<'_>,
     keep: impl FnOnce() -> Option<KeptArtifact>,
 ) -> io::Result<Finished> {
-    let written = WrittenCounts::of(out.source(), None);
+    of_views(profile, &Views::of_one(out), job, keep)
+}
+
+/// A job of whose output nothing is shown.
+pub(crate) fn without_output(job: &JobEnding<'_>) -> Finished {
+    let nothing = Captured::One(Capture::default());
+    let shown = ShownOutput {
+        captured: nothing,
+        hidden: Hidden::default(),
+        minimized_by: None,
+        digest: None,
+        kept: None,
+    };
+    let finished = of_output(WrittenCounts::default(), shown, job.exit, job.ended_by);
+    Finished {
+        timeout: job.limit,
+        ran_for: job.ran_for,
+        ..finished
+    }
+}
+
+/// A job as far as it is, of which these streams are shown.
+pub(crate) fn of_views(
+    profile: &Profile,
+    views: &Views<'_>,
+    job: &JobEnding<'_>,
+    keep: impl FnOnce() -> Option<KeptArtifact>,
+) -> io::Result<Finished> {
+    let written = views.written();
     let lines = LineLimits::new(job.call.head, job.call.tail);
-    let views = Views::of_one(out);
-    let cut = views.cut(profile, lines)?;
+    let within = Within {
+        failed: job.exit != Exit::Code(0) && job.exit != Exit::Unknown,
+        most: job.most_bytes,
+        window: job.window,
+    };
+    let cut = views.cut(profile, lines, within)?;
     let kept = cut.leaves_out().then(keep).flatten();
     Ok(Finished {
         timeout: job.limit,
@@ -259,6 +304,9 @@ fn of_output(
         session_reset: None,
         limits: None,
         confinement: None,
+        session_change: SessionChange::None,
+        is_benign: false,
+        pid: 0,
     }
 }
 

@@ -110,7 +110,8 @@ impl Library {
     fn own(&self, name: &str) -> Result<Option<String>, Error> {
         let is_plain = name
             .chars()
-            .all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+            .all(|c| c.is_alphanumeric() || c == '-' || c == '_' || c == '.');
+        let is_plain = is_plain && !name.starts_with('.');
         let Some(directory) = self.directory.as_ref().filter(|_| is_plain) else {
             return Ok(None);
         };

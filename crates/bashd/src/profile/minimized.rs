@@ -95,7 +95,7 @@ pub(crate) fn in_window(
     profile: &Profile,
     run: &Run,
     (digest, raw): (&Digest, &str),
-    kept: KeptArtifact,
+    kept: &KeptArtifact,
 ) -> io::Result<(Captured, DigestWindow)> {
     let (mut shown, window) = shown(profile, digest, raw, kept)?;
     (shown.bytes, shown.lines) = (run.out.len(), run.out.lines());
@@ -107,7 +107,7 @@ pub(crate) fn shown(
     profile: &Profile,
     digest: &Digest,
     raw: &str,
-    kept: KeptArtifact,
+    kept: &KeptArtifact,
 ) -> io::Result<(Capture, DigestWindow)> {
     let text = with_footer(digest.text.clone(), kept.id);
     let lines = DigestLines::of(digest, &text, raw);

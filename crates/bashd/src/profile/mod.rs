@@ -8,19 +8,24 @@ pub mod arguments;
 mod check;
 mod detailed;
 pub(crate) mod digest_lines;
+pub(crate) mod facts;
 pub(crate) mod finished;
 pub mod library;
 pub(crate) mod minimized;
+pub mod offered;
 pub mod parameters;
+pub(crate) mod parts;
 pub mod reply;
 pub mod rules;
 pub mod schema;
 pub mod sets;
 mod shape;
 pub mod texts;
+pub mod tools;
 pub(crate) mod views;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::request::OnTimeout;
 use parameters::{InputRules, Parameter, Tool};
 use rules::{
     BackgroundRules, EnvironmentRules, GuardRules, JobToolRules, LimitRules, Mode, OutputRules,
@@ -29,13 +34,14 @@ use rules::{
 use serde::Deserialize;
 use sets::Sets;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
+use tools::FurtherTool;
 
 /// The profile for requests that name none.
 pub const DEFAULT: &str = "default";
 
 /// The compiled-in profiles by name, in the order in which lists show them; as JSON, which the
 /// build generates from `profiles/NAME.toml`.
-const BUILTIN: [(&str, &str); 5] = [
+const BUILTIN: [(&str, &str); 15] = [
     (
         DEFAULT,
         include_str!(concat!(env!("OUT_DIR"), "/default.json")),
@@ -53,6 +59,46 @@ const BUILTIN: [(&str, &str); 5] = [
         include_str!(concat!(env!("OUT_DIR"), "/phoenix.json")),
     ),
     ("pi", include_str!(concat!(env!("OUT_DIR"), "/pi.json"))),
+    (
+        "anthropic-bash",
+        include_str!(concat!(env!("OUT_DIR"), "/anthropic-bash.json")),
+    ),
+    (
+        "openai-shell",
+        include_str!(concat!(env!("OUT_DIR"), "/openai-shell.json")),
+    ),
+    (
+        "openai-local-shell",
+        include_str!(concat!(env!("OUT_DIR"), "/openai-local-shell.json")),
+    ),
+    (
+        "claude-code",
+        include_str!(concat!(env!("OUT_DIR"), "/claude-code.json")),
+    ),
+    (
+        "claude-code-2.1",
+        include_str!(concat!(env!("OUT_DIR"), "/claude-code-2.1.json")),
+    ),
+    (
+        "claude-code-2.0",
+        include_str!(concat!(env!("OUT_DIR"), "/claude-code-2.0.json")),
+    ),
+    (
+        "gemini",
+        include_str!(concat!(env!("OUT_DIR"), "/gemini.json")),
+    ),
+    (
+        "codex",
+        include_str!(concat!(env!("OUT_DIR"), "/codex.json")),
+    ),
+    (
+        "codex-shell",
+        include_str!(concat!(env!("OUT_DIR"), "/codex-shell.json")),
+    ),
+    (
+        "codex-shell-command",
+        include_str!(concat!(env!("OUT_DIR"), "/codex-shell-command.json")),
+    ),
 ];
 
 /// One document's contract.
@@ -64,8 +110,14 @@ pub struct Profile {
     pub name: String,
     /// One line for lists and docs.
     pub summary: String,
+    /// Other profiles whose tools it offers after its own.
+    #[serde(default)]
+    pub with: Vec<String>,
     /// How the tool introduces itself to a model.
     pub tool: Tool,
+    /// Further tools, which manage jobs.
+    #[serde(default)]
+    pub tools: Vec<FurtherTool>,
     /// How a JSON input is read.
     pub input: InputRules,
     /// The parameters of the tool, in the order in which its schema lists them.
@@ -128,6 +180,17 @@ impl Profile {
             .any(|parameter| parameter.sets == sets)
     }
 
+    /// Whether replies tell of jobs that have ended meanwhile.
+    pub fn tells_ends(&self) -> bool {
+        self.job_tool.is_some() || self.background.notices.told
+    }
+
+    /// Whether a command may outlive the wait of its call by itself.
+    pub fn continues_long_commands(&self) -> bool {
+        let goes_on = self.limits.on_timeout == Some(OnTimeout::Background);
+        self.has(Sets::OnTimeout) || goes_on || self.limits.wait_ms.is_some()
+    }
+
     /// The names of the compiled-in profiles.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILTIN.iter().map(|(name, _)| *name)
@@ -163,7 +226,26 @@ mod tests {
     #[test]
     fn every_builtin_loads_under_its_name() {
         let names: Vec<_> = Profile::names().collect();
-        assert_eq!(names, ["default", "voice", "harness", "phoenix", "pi"]);
+        assert_eq!(
+            names,
+            [
+                "default",
+                "voice",
+                "harness",
+                "phoenix",
+                "pi",
+                "anthropic-bash",
+                "openai-shell",
+                "openai-local-shell",
+                "claude-code",
+                "claude-code-2.1",
+                "claude-code-2.0",
+                "gemini",
+                "codex",
+                "codex-shell",
+                "codex-shell-command",
+            ]
+        );
         for name in names {
             let profile = Profile::builtin(name).unwrap().unwrap();
             assert_eq!(profile.name, name);
@@ -189,12 +271,13 @@ mod tests {
     }
 
     #[test]
-    fn m_14_only_default_and_pi_add_variables() {
+    fn m_14_the_three_documents_add_no_variables() {
         let adding = Profile::names().filter(|name| {
             let environment = Profile::builtin(name).unwrap().unwrap().environment;
             environment.run_variable || environment.shell_variable || !environment.set.is_empty()
         });
-        assert_eq!(adding.collect::<Vec<_>>(), ["default", "pi"]);
+        let of_documents = adding.filter(|name| ["voice", "harness", "phoenix"].contains(name));
+        assert_eq!(of_documents.count(), 0);
     }
 
     #[test]

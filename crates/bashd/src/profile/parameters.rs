@@ -1,8 +1,10 @@
 //! What a profile accepts: the tool's name and text, and its parameters.
 
+use super::Profile;
 use super::sets::Sets;
 use crate::config::Config;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// How the tool introduces itself to a model.
 #[derive(Debug, Clone, Deserialize)]
@@ -11,10 +13,39 @@ use serde::Deserialize;
 pub struct Tool {
     /// The tool's name.
     pub name: String,
+    /// Other names that it answers to.
+    #[serde(default)]
+    pub aliases: Vec<String>,
     /// The tool's description; `{pwd}` stands for the working directory.
     pub description: String,
+    /// How its API wants a tool to be defined.
+    #[serde(default)]
+    pub form: ToolForm,
+    /// The definition itself, where the API knows the tool by its type and takes no schema.
+    #[serde(default)]
+    pub definition: Option<Map<String, Value>>,
     /// What the schema says about parameters that it does not list.
     pub additional_properties: AdditionalProperties,
+}
+
+impl Tool {
+    /// Whether a call by this name means it.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
+}
+
+/// How an API wants a tool to be defined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolForm {
+    /// `name`, `description`, `input_schema`.
+    #[default]
+    Messages,
+    /// `type`, `name`, `description`, `strict`, `parameters`.
+    Responses,
+    /// `name`, `description`, `parametersJsonSchema`.
+    Gemini,
 }
 
 /// What a schema says about parameters that it does not list. They are refused in any case.
@@ -97,6 +128,9 @@ pub struct Parameter {
     pub required: bool,
     /// Its description in the schema.
     pub description: String,
+    /// What the schema says of it besides, or instead of, what follows from what it sets.
+    #[serde(default)]
+    pub schema: Map<String, Value>,
     /// What must be enabled for the schema to show it. It is always read, so a call that uses it
     /// anyway is told what is disabled, not that it does not exist.
     #[serde(default)]
@@ -112,6 +146,15 @@ pub enum Needs {
 }
 
 impl Parameter {
+    /// Its type as JSON schema.
+    pub(crate) fn property(&self, profile: &Profile) -> Value {
+        let mut property = self.sets.schema(profile);
+        for (key, value) in &self.schema {
+            property[key] = value.clone();
+        }
+        property
+    }
+
     /// Whether a schema shows it under this configuration.
     pub fn is_offered(&self, config: &Config) -> bool {
         match self.needs {

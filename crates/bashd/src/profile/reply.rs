@@ -5,6 +5,8 @@
 
 use super::Profile;
 use super::digest_lines::DigestWindow;
+use super::facts::{Facts, Progress, Unrun};
+use super::parts::ReplyPart;
 use super::shape::{self, Shaped};
 use crate::artifact::{self, KeptArtifact};
 use crate::error::Error;
@@ -13,7 +15,7 @@ use crate::jobs::Met;
 use crate::jobs::tool::JobAnswer;
 use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
-use crate::output::{Captured, WrittenCounts};
+use crate::output::{Captured, Extent, WrittenCounts};
 use crate::plan::{ConfinementInForce, LimitsInForce};
 use crate::reply::{Denied, Reply};
 use crate::request::Refusal;
@@ -79,6 +81,18 @@ pub struct Readiness {
     pub tail: String,
 }
 
+/// What a call did to its session besides running in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum SessionChange {
+    /// Nothing.
+    #[default]
+    None,
+    /// It only wanted a new shell.
+    Restarted,
+    /// The session is in this directory again, since the command left it for one outside.
+    BackIn(PathBuf),
+}
+
 /// A run whose output has passed the profile's windows.
 #[derive(Debug, Clone)]
 pub struct Finished {
@@ -125,6 +139,12 @@ pub struct Finished {
     pub limits: Option<LimitsInForce>,
     /// Its confinement.
     pub confinement: Option<ConfinementInForce>,
+    /// What the call did to its session besides running in it.
+    pub(crate) session_change: SessionChange,
+    /// Whether its status counts as success in this contract, though it is not 0.
+    pub(crate) is_benign: bool,
+    /// The shell, where that is known.
+    pub(crate) pid: i32,
 }
 
 impl Finished {
@@ -136,16 +156,45 @@ impl Finished {
             Exit::Unknown => None,
         }
     }
+
+    /// Whether it ended by itself, with a status that counts as success.
+    pub(crate) fn is_success(&self) -> bool {
+        self.ended_by.is_none() && (self.exit == Exit::Code(0) || self.is_benign)
+    }
+
+    /// Which lines are shown, of both streams together.
+    pub(crate) fn extent(&self) -> Extent {
+        match &self.captured {
+            Captured::One(both) => both.extent,
+            Captured::Apart { out, err } => {
+                let mut extent = out.extent;
+                extent.add(&err.extent);
+                extent
+            }
+        }
+    }
+
+    /// How many lines there are, shown or not.
+    pub(crate) fn all_lines(&self) -> u64 {
+        let hidden = self.hidden;
+        self.extent().lines + hidden.before.lines + hidden.after.lines + hidden.unended
+    }
+
+    /// How many lines are shown.
+    pub(crate) fn shown_lines(&self) -> u64 {
+        let extent = self.extent();
+        extent.head + extent.tail
+    }
 }
 
 /// Shapes the ending of a call into the reply that the profile's document prescribes.
 pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
     let mut reply = match ending {
         Ending::Refused(refusal) => {
-            let message = profile.refusals.text(refusal);
+            let message = profile.refusals.text(refusal, &profile.tool.name);
             Reply {
                 error: Some(message.clone()),
-                ..without_run(profile, &message)
+                ..without_run(profile, Unrun::Refused, &message)
             }
         }
         Ending::Denied(denied) => {
@@ -153,7 +202,7 @@ pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
             let message = fill(&profile.reply.texts.denied, &values);
             Reply {
                 denied: Some(denied.clone()),
-                ..without_run(profile, &message)
+                ..without_run(profile, Unrun::Denied, &message)
             }
         }
         Ending::Failed(error, finished) => {
@@ -161,9 +210,12 @@ pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
             let reply = match finished {
                 Some(finished) => {
                     let partial = shape::partial_output(profile, finished);
-                    with_run(finished, shape::of_error(profile, &message, &partial))
+                    with_run(
+                        finished,
+                        shape::of_error(profile, Unrun::Failed, &message, &partial),
+                    )
                 }
-                None => without_run(profile, &message),
+                None => without_run(profile, Unrun::Failed, &message),
             };
             Reply {
                 error: Some(message),
@@ -177,7 +229,11 @@ pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
         },
         Ending::CancelledBeforeStart => Reply {
             cancelled: true,
-            ..without_run(profile, &profile.reply.texts.cancelled_before_start)
+            ..without_run(
+                profile,
+                Unrun::Cancelled,
+                &profile.reply.texts.cancelled_before_start,
+            )
         },
     };
     reply.wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
@@ -198,9 +254,39 @@ pub(crate) fn of_job_tool(answer: JobAnswer, wall: Duration) -> Reply {
     }
 }
 
+/// The reply to a call of a further tool: what its parts, or those of the profile, say.
+pub(crate) fn of_further_tool(parts: &[ReplyPart], facts: &Facts<'_>, wall: Duration) -> Reply {
+    let own = if parts.is_empty() {
+        &facts.profile.reply.parts
+    } else {
+        parts
+    };
+    let shaped = shape::of_parts(own, facts);
+    let mut reply = match facts.progress {
+        Progress::Unrun(_, message) => {
+            let shaped = if shaped.text.is_empty() {
+                shape::of_error(facts.profile, Unrun::Refused, message, "")
+            } else {
+                shaped
+            };
+            Reply {
+                error: Some(message.to_owned()),
+                ..from_shaped(shaped)
+            }
+        }
+        // How the command ended is not how this call did.
+        Progress::Ended(finished) | Progress::Running(finished) => Reply {
+            is_error: false,
+            ..with_run(finished, shaped)
+        },
+    };
+    reply.wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+    reply
+}
+
 /// The reply to a call in which no command ran.
-fn without_run(profile: &Profile, message: &str) -> Reply {
-    from_shaped(shape::of_error(profile, message, ""))
+fn without_run(profile: &Profile, why: Unrun, message: &str) -> Reply {
+    from_shaped(shape::of_error(profile, why, message, ""))
 }
 
 /// The reply to a call in which a command ran.
@@ -226,7 +312,7 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         output_lines: finished.written.lines,
         stderr_bytes: finished.written.stderr_bytes,
         dropped_bytes: finished.dropped_bytes,
-        artifact: finished.artifact.map(|kept| artifact::address(kept.id)),
+        artifact: (finished.artifact.as_ref()).map(|kept| artifact::address(kept.id)),
         left_behind: finished.left_behind.clone(),
         output_unfinished: finished.output_unfinished,
         session_reset: finished.session_reset.map(|reset| reset.to_string()),

@@ -4,12 +4,13 @@ mod output;
 mod shell;
 
 use crate::config::Preset;
+use super::parts::ReplyPart;
 use crate::guard::safe_mode::SafeMode;
 use crate::jobs::EndLines;
 use crate::plan::{Limits, Overlap, Survivors};
-use crate::request::Request;
-pub(crate) use output::CutOutput;
-pub use output::{ArtifactsWhen, MinimizeSwitch, OutputRules, StreamDisplay, TextForm};
+use crate::request::{OnTimeout, Request};
+pub use output::{ArtifactsWhen, MinimizeSwitch, OutputRules, StreamDisplay, TextForm, TrimRule};
+pub(crate) use output::{CutOutput, Within};
 use serde::Deserialize;
 pub use shell::{ShellCandidate, ShellChoice, ShellRules};
 use std::collections::BTreeMap;
@@ -61,6 +62,20 @@ pub struct SessionRules {
     /// What happens to a call while another one of its session runs.
     #[serde(default)]
     pub overlap: Overlap,
+    /// What a call finds of the one before it.
+    #[serde(default)]
+    pub keeps: SessionKeeps,
+}
+
+/// What a call of a session finds of the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionKeeps {
+    /// The shell itself, with everything that was done to it.
+    #[default]
+    Shell,
+    /// Only the directory, as long as it is inside of the one in which calls run.
+    Directory,
 }
 
 impl SessionRules {
@@ -267,17 +282,38 @@ pub struct BackgroundRules {
     pub layout: JobLayout,
     /// Whether a call's timeout also applies to its job; otherwise only a requested one does.
     pub keeps_timeout: bool,
+    /// The default limit of a call that does not wait, in seconds, if it is another one.
+    pub timeout_s: Option<u64>,
+    /// The least and the most that such a call may ask for, if that is different.
+    pub timeout_range_s: Option<[u64; 2]>,
+    /// By what jobs are called in parameters and texts.
+    pub called: JobNaming,
     /// Whether long-running calls become jobs automatically, if that is enabled.
     pub auto: bool,
     /// What a model is told, unasked, when its jobs have ended.
     pub notices: NoticeRules,
 }
 
+/// By what a contract calls jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobNaming {
+    /// Their short names.
+    #[default]
+    Alias,
+    /// The number in that.
+    Number,
+    /// The process id of their shell.
+    Pid,
+}
+
 /// What a model is told when its jobs have ended.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct NoticeRules {
+    /// Whether replies begin with it also where no job tool tells of jobs.
+    pub told: bool,
     /// The beginning if one has ended: `{job}`.
     pub one: String,
     /// What follows then: `{job}`, `{label}`, `{ending}`, `{result}` (what its call would have
@@ -287,25 +323,24 @@ pub struct NoticeRules {
     pub many: String,
     /// What follows for each of them: the same placeholders as for one.
     pub block: String,
+    /// What follows for each of them instead, in parts.
+    pub parts: Vec<ReplyPart>,
     /// What is told of a job that somebody cancelled: `{job}`, `{label}`.
-    #[serde(default = "cancelled_notice")]
     pub cancelled: String,
     /// What surrounds it: `{text}`.
     pub around: String,
 }
 
-fn cancelled_notice() -> String {
-    "[job {job} was cancelled: {label}]".to_owned()
-}
-
 impl Default for NoticeRules {
     fn default() -> Self {
         Self {
+            told: false,
+            parts: Vec::new(),
             one: "[job {job} has ended]".into(),
             one_block: "{job}: {ending}: {label}\n{result}".into(),
             many: "[{count} jobs have ended]".into(),
             block: "{job}: {ending}: {label}\n{result}".into(),
-            cancelled: cancelled_notice(),
+            cancelled: "[job {job} was cancelled: {label}]".into(),
             around: "{text}".into(),
         }
     }
@@ -337,6 +372,9 @@ impl Default for BackgroundRules {
             file_ends: None,
             layout: JobLayout::Lines,
             keeps_timeout: false,
+            timeout_s: None,
+            timeout_range_s: None,
+            called: JobNaming::Alias,
             auto: false,
             notices: NoticeRules::default(),
         }
@@ -377,6 +415,20 @@ pub struct LimitRules {
     /// the reply says so. Without it, any timeout above zero is accepted.
     #[serde(default)]
     pub timeout_range_s: Option<[u64; 2]>,
+    /// What happens at the timeout to calls that do not say; nothing said: it ends the command.
+    #[serde(default)]
+    pub on_timeout: Option<OnTimeout>,
+    /// A command that writes nothing for this many seconds is ended, or, as `on_timeout` says, goes
+    /// on as a job. It replaces the timeout, unless a call sets one.
+    #[serde(default)]
+    pub silence_s: Option<u64>,
+    /// How long a call waits before its command goes on as a job, in milliseconds. It has no other
+    /// limit then than that of all jobs, unless a call sets one.
+    #[serde(default)]
+    pub wait_ms: Option<u64>,
+    /// The least and the most that a call may ask for.
+    #[serde(default)]
+    pub wait_range_ms: Option<[u64; 2]>,
     /// Whether the schema states that range. A client that checks the schema would otherwise turn a
     /// value that is only clamped into an error.
     #[serde(default)]
@@ -425,6 +477,18 @@ fn lowered() -> String {
 }
 
 impl LimitRules {
+    /// How long a call waits that asks for this, where the profile hands commands over.
+    pub(crate) fn wait(&self, asked: Option<Duration>) -> Option<Duration> {
+        let default = Duration::from_millis(self.wait_ms?);
+        let wanted = asked.unwrap_or(default);
+        Some(match self.wait_range_ms {
+            Some([least, most]) => {
+                wanted.clamp(Duration::from_millis(least), Duration::from_millis(most))
+            }
+            None => wanted,
+        })
+    }
+
     /// The placeholders of the two texts about a clamped timeout.
     pub(super) const PLACEHOLDERS: [&str; 4] = ["seconds", "requested", "least", "most"];
 

@@ -6,6 +6,7 @@ use super::rules::RangeInSchema;
 use crate::jobs::tool;
 use crate::plan::StdinSource;
 use crate::request::{OnTimeout, Refusal, RefusalKind, Request};
+use bashd_keeper::quote::quote;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -49,6 +50,22 @@ pub enum Sets {
     Head,
     /// Only this many last lines of the whole output, or of its head: a number.
     Tail,
+    /// The timeout in milliseconds: a number; 0 is none.
+    TimeoutMs,
+    /// Longest wait in milliseconds: a number.
+    WaitMs,
+    /// The script as program and arguments: an array of strings.
+    Argv,
+    /// Several scripts, which run one after the other: an array of strings.
+    Commands,
+    /// How many tokens of output are shown at most: a number.
+    MaxTokens,
+    /// How many characters of output are shown at most: a number.
+    MaxChars,
+    /// What the command does, for people and notices: a string.
+    Description,
+    /// Nothing; it is accepted.
+    Nothing,
 }
 
 impl Sets {
@@ -88,6 +105,32 @@ impl Sets {
                     Refusal::new(RefusalKind::InvalidValue, detail)
                 })?);
             }
+            Self::TimeoutMs => {
+                let limit = milliseconds(name, value)?;
+                request.timeout = Some(limit).filter(|limit| !limit.is_zero());
+            }
+            Self::WaitMs => {
+                request.wait_max = Some(milliseconds(name, value)?);
+                request.says_its_wait = true;
+            }
+            Self::Argv => {
+                let words = texts(name, value)?;
+                request.command = quoted(&words);
+            }
+            Self::Commands => {
+                request.commands = texts(name, value)?;
+                request.command = request.commands.join("\n");
+            }
+            Self::MaxTokens => {
+                request.most_bytes = bytes(lines(name, value)?.saturating_mul(TOKEN));
+            }
+            Self::MaxChars => {
+                let most = lines(name, value)?;
+                request.max_output = Some(most);
+                request.most_bytes = bytes(most);
+            }
+            Self::Description => request.description = Some(text()?),
+            Self::Nothing => {}
             Self::Restart => request.restart |= truth(name, value)?,
             Self::Background => request.background |= truth(name, value)?,
             Self::StdinOpen => request.stdin_open |= truth(name, value)?,
@@ -102,18 +145,7 @@ impl Sets {
                     Refusal::new(RefusalKind::InvalidValue, detail)
                 })?);
             }
-            Self::Env => {
-                let Value::Object(variables) = value else {
-                    return Err(wrong_type(name, "an object", value));
-                };
-                for (variable, value) in variables {
-                    let Value::String(text) = value else {
-                        let name = format!("{name}.{variable}");
-                        return Err(wrong_type(&name, "a string", value));
-                    };
-                    request.env.push((variable.into(), text.into()));
-                }
-            }
+            Self::Env => read_variables(name, value, request)?,
         }
         Ok(())
     }
@@ -121,7 +153,12 @@ impl Sets {
     /// Its type as JSON schema, with the default and the range of this profile.
     pub(super) fn schema(self, profile: &Profile) -> Value {
         match self {
-            Self::Command | Self::Cwd | Self::Stdin | Self::Session => json!({"type": "string"}),
+            Self::Command
+            | Self::Cwd
+            | Self::Stdin
+            | Self::Session
+            | Self::Description
+            | Self::Nothing => json!({"type": "string"}),
             // As servers and `run --input` take it.
             Self::OnTimeout => {
                 json!({"type": "string", "enum": OnTimeout::NAMES, "default": "background"})
@@ -132,6 +169,10 @@ impl Sets {
                 json!({"type": "boolean", "default": false})
             }
             Self::WaitMax => json!({"type": "number", "minimum": 0, "maximum": LONGEST_WAIT}),
+            Self::Argv | Self::Commands => json!({"type": "array", "items": {"type": "string"}}),
+            Self::TimeoutMs | Self::WaitMs | Self::MaxTokens | Self::MaxChars => {
+                json!({"type": "number"})
+            }
             // As the document has them: what is larger than any output shows all of it.
             Self::Head | Self::Tail => json!({"type": "number"}),
             Self::Mode => {
@@ -151,6 +192,50 @@ impl Sets {
             }
         }
     }
+}
+
+fn read_variables(name: &str, value: &Value, request: &mut Request) -> Result<(), Refusal> {
+    let Value::Object(variables) = value else {
+        return Err(wrong_type(name, "an object", value));
+    };
+    for (variable, value) in variables {
+        let Value::String(text) = value else {
+            let name = format!("{name}.{variable}");
+            return Err(wrong_type(&name, "a string", value));
+        };
+        request.env.push((variable.into(), text.into()));
+    }
+    Ok(())
+}
+
+/// Bytes that count as one token.
+const TOKEN: u64 = 4;
+
+fn bytes(count: u64) -> Option<usize> {
+    usize::try_from(count).ok()
+}
+
+fn milliseconds(name: &str, value: &Value) -> Result<Duration, Refusal> {
+    Ok(seconds(name, value)? / 1000)
+}
+
+fn texts(name: &str, value: &Value) -> Result<Vec<String>, Refusal> {
+    let refused = || wrong_type(name, "an array of strings", value);
+    let items = value.as_array().ok_or_else(refused)?.iter();
+    let texts = items.map(|item| item.as_str().map(str::to_owned).ok_or_else(refused));
+    texts.collect()
+}
+
+/// A program and its arguments as a script.
+fn quoted(words: &[String]) -> String {
+    let mut script = Vec::new();
+    for (number, word) in words.iter().enumerate() {
+        if number > 0 {
+            script.push(b' ');
+        }
+        quote(&mut script, word.as_bytes());
+    }
+    String::from_utf8(script).unwrap_or_default()
 }
 
 fn seconds(name: &str, value: &Value) -> Result<Duration, Refusal> {

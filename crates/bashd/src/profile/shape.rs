@@ -4,6 +4,8 @@
 
 use super::Profile;
 use super::detailed;
+use super::facts::{Did, Facts, Progress, Unrun};
+use super::parts::{self, ReplyPart, compose};
 use super::reply::{BackgroundedCall, Finished, Readiness};
 use super::rules::{BackgroundRules, JobLayout};
 use super::texts::{ErrorWhen, OutcomeTexts, ReplyShape};
@@ -40,9 +42,18 @@ pub(super) struct Remark {
 }
 
 /// Shapes a call in which nothing ran or we failed; `partial` is what was captured until then.
-pub(super) fn of_error(profile: &Profile, message: &str, partial: &str) -> Shaped {
+pub(super) fn of_error(profile: &Profile, why: Unrun, message: &str, partial: &str) -> Shaped {
     let full = before_partial(&format!("{}{message}", profile.reply.error_prefix), partial);
     let (text, result) = match profile.reply.shape {
+        ReplyShape::Parts => {
+            let facts = facts(profile, Progress::Unrun(why, message));
+            let text = match compose(&profile.reply.parts, &facts) {
+                text if text.is_empty() => full,
+                text => before_partial(&text, partial),
+            };
+            let result = parts::as_data(&text).unwrap_or_else(|| json!({ "error": message }));
+            (text, result)
+        }
         ReplyShape::StreamsObject => {
             let result = json!({ "error": full });
             (result.to_string(), result)
@@ -55,7 +66,36 @@ pub(super) fn of_error(profile: &Profile, message: &str, partial: &str) -> Shape
     Shaped {
         text,
         result,
-        is_error: true,
+        is_error: profile.reply.unrun_is_error,
+    }
+}
+
+/// What is known of a call of the tool that runs commands.
+fn facts<'a>(profile: &'a Profile, progress: Progress<'a>) -> Facts<'a> {
+    Facts {
+        profile,
+        progress,
+        job: None,
+        tool: &profile.tool.name,
+        did: Did::default(),
+    }
+}
+
+/// Shapes what the parts of a profile, or of one of its tools, say.
+pub(super) fn of_parts(parts: &[ReplyPart], facts: &Facts<'_>) -> Shaped {
+    let text = compose(parts, facts);
+    let (result, is_error) = match facts.progress {
+        Progress::Ended(finished) => (short_result(finished), is_error(facts.profile, finished)),
+        Progress::Running(_) => (json!({ "state": "running" }), false),
+        Progress::Unrun(_, message) => {
+            let is_error = facts.profile.reply.unrun_is_error;
+            (json!({ "error": message }), is_error)
+        }
+    };
+    Shaped {
+        result: parts::as_data(&text).unwrap_or(result),
+        text,
+        is_error,
     }
 }
 
@@ -79,11 +119,22 @@ pub(super) fn of_run(profile: &Profile, finished: &Finished) -> Shaped {
             is_error: is_error(profile, finished),
         },
         ReplyShape::Detailed => detailed::of_run(profile, finished),
+        ReplyShape::Parts => {
+            let facts = facts(profile, Progress::Ended(finished));
+            of_parts(&profile.reply.parts, &facts)
+        }
     }
 }
 
 /// Shapes a call whose command goes on as a job.
 pub(super) fn of_job(profile: &Profile, handed: &BackgroundedCall) -> Shaped {
+    if profile.reply.shape == ReplyShape::Parts {
+        let facts = Facts {
+            job: Some(handed.into()),
+            ..facts(profile, Progress::Running(&handed.so_far))
+        };
+        return of_parts(&profile.reply.parts, &facts);
+    }
     let rules = &profile.background;
     let seconds = format!("{:.1}", handed.so_far.ran_for.as_secs_f64());
     let output_file = handed.output_file.display().to_string();
@@ -254,12 +305,17 @@ fn streams_object(profile: &Profile, finished: &Finished) -> Shaped {
     if is_error(profile, finished) {
         let partial = partial_output(profile, finished);
         return match ended_text(texts, finished) {
-            Some(message) => of_error(profile, &message, &partial),
+            Some(message) => of_error(profile, Unrun::Failed, &message, &partial),
             None if is_not_runnable(finished) => {
                 let message = message_left_out(finished).unwrap_or(partial.trim());
-                of_error(profile, message, "")
+                of_error(profile, Unrun::Failed, message, "")
             }
-            None => of_error(profile, &exit_text(texts, finished), &partial),
+            None => of_error(
+                profile,
+                Unrun::Failed,
+                &exit_text(texts, finished),
+                &partial,
+            ),
         };
     }
     for remark in remarks(profile, finished) {
@@ -288,7 +344,7 @@ pub(super) fn is_error(profile: &Profile, finished: &Finished) -> bool {
     profile.reply.error_when.iter().any(|when| match when {
         ErrorWhen::TimedOut => finished.ended_by == Some(EndedBy::Timeout),
         ErrorWhen::Cancelled => finished.ended_by == Some(EndedBy::Cancel),
-        ErrorWhen::Failed => finished.exit != Exit::Code(0),
+        ErrorWhen::Failed => finished.exit != Exit::Code(0) && !finished.is_benign,
         ErrorWhen::NotRunnable => finished.ended_by.is_none() && is_not_runnable(finished),
     })
 }
@@ -474,7 +530,7 @@ fn before_partial(message: &str, partial: &str) -> String {
 }
 
 /// Makes sure that what comes next begins a line.
-fn start_line(text: &mut String) {
+pub(super) fn start_line(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }

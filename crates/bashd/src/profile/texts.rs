@@ -1,7 +1,10 @@
 //! The literal texts of a profile: for outcomes, for bad requests, for our own failures.
 
+use super::parts::{ListRules, ReplyPart};
 use crate::error::{Error, ErrorKind};
-use crate::request::{Refusal, RefusalKind};
+use crate::exec::Exit;
+use crate::request::{Issue, Refusal, RefusalKind};
+use crate::script::{CommandOrigin, Script, SimpleCommand, Word};
 use bashd_keeper::template::fill;
 use serde::Deserialize;
 
@@ -21,6 +24,65 @@ pub struct ReplyRules {
     /// The texts about what is not shown, in the detailed shape.
     #[serde(default)]
     pub truncation: TruncationTexts,
+    /// The pieces of the text, in the shape `parts`.
+    #[serde(default)]
+    pub parts: Vec<ReplyPart>,
+    /// How the replies to several commands of one call become one.
+    #[serde(default)]
+    pub list: Option<ListRules>,
+    /// Statuses that count as success after these commands.
+    #[serde(default)]
+    pub benign: Vec<BenignStatus>,
+    /// Whether a call in which nothing ran is a tool error.
+    #[serde(default = "yes")]
+    pub unrun_is_error: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A status that says something else than that a command failed.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct BenignStatus {
+    /// The status.
+    pub code: i32,
+    /// After one of these, where it is the last command: a name, or a name and its first argument.
+    pub commands: Vec<String>,
+}
+
+impl ReplyRules {
+    /// Whether the profile takes this status of a script for success.
+    pub(crate) fn tolerates(&self, script: &str, exit: Exit) -> bool {
+        let Exit::Code(code) = exit else {
+            return false;
+        };
+        let mut benign = self.benign.iter().filter(|benign| benign.code == code);
+        benign.any(|benign| benign.is_of(script))
+    }
+}
+
+impl BenignStatus {
+    fn is_of(&self, script: &str) -> bool {
+        let script = Script::parse(script);
+        let is_outermost = |command: &&SimpleCommand| {
+            command.origin == CommandOrigin::Written && command.place.inside.is_empty()
+        };
+        let Some(last) = script.commands.iter().rfind(is_outermost) else {
+            return false;
+        };
+        let Some(name) = last.name() else {
+            return false;
+        };
+        let first = last.arguments().first().and_then(Word::known);
+        let is_it = |wanted: &String| match wanted.split_once(' ') {
+            Some((program, argument)) => name == program && first == Some(argument),
+            None => name == wanted,
+        };
+        self.commands.iter().any(is_it)
+    }
 }
 
 /// How text and result of a reply are put together.
@@ -38,6 +100,8 @@ pub enum ReplyShape {
     /// Text: the output, notices, how it ended, what is not shown; or what ended it, then the
     /// output. All of that also as data.
     Detailed,
+    /// Text: the parts that apply (`[[reply.parts]]`).
+    Parts,
 }
 
 /// Outcomes of a run that a profile may count as tool errors.
@@ -62,6 +126,7 @@ pub enum ErrorWhen {
 #[non_exhaustive]
 pub struct OutcomeTexts {
     /// The exit status: `{code}`.
+    #[serde(default)]
     pub exit: String,
     /// What `{code}` is when there is no status.
     pub no_status: String,
@@ -69,8 +134,10 @@ pub struct OutcomeTexts {
     #[serde(default)]
     pub signal: String,
     /// The deadline ended it: `{seconds}`.
+    #[serde(default)]
     pub timed_out: String,
     /// The caller ended it.
+    #[serde(default)]
     pub cancelled: String,
     /// The deadline ended it in a terminal before it wrote anything (detailed): `{seconds}`. Empty:
     /// `timed_out`.
@@ -173,18 +240,74 @@ pub struct RefusalTexts {
     /// Empty: `not_available`.
     #[serde(default)]
     pub background_unavailable: String,
+    /// Empty: `invalid_value`.
+    #[serde(default)]
+    pub missing_parameter: String,
+    /// Empty: `not_available`.
+    #[serde(default)]
+    pub unknown_tool: String,
+    /// The text for arguments that are checked as a whole, instead of one for the first fault.
+    #[serde(default)]
+    pub issues: Option<IssueTexts>,
+}
+
+/// The text for arguments that are checked as a whole.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct IssueTexts {
+    /// There is one fault: `{tool}`, `{issues}`.
+    pub one: String,
+    /// There are several: the same.
+    pub many: String,
+    /// A parameter is missing: `{name}`.
+    pub missing: String,
+    /// There is no such parameter: `{name}`.
+    pub unknown: String,
+    /// It has the wrong type: `{name}`, `{expected}`, `{got}`.
+    pub wrong_type: String,
+}
+
+impl IssueTexts {
+    fn text(&self, issues: &[Issue], tool: &str) -> String {
+        let lines = issues.iter().map(|issue| match issue {
+            Issue::Missing(name) => fill(&self.missing, &[("name", name)]),
+            Issue::Unknown(name) => fill(&self.unknown, &[("name", name)]),
+            Issue::WrongType {
+                name,
+                expected,
+                got,
+            } => {
+                let values = [("name", &**name), ("expected", expected), ("got", got)];
+                fill(&self.wrong_type, &values)
+            }
+        });
+        let lines: Vec<String> = lines.collect();
+        let template = match lines.as_slice() {
+            [_] => &self.one,
+            _ => &self.many,
+        };
+        fill(template, &[("tool", tool), ("issues", &lines.join("\n"))])
+    }
 }
 
 impl RefusalTexts {
     /// The profile's text for a refusal.
-    pub fn text(&self, refusal: &Refusal) -> String {
+    pub fn text(&self, refusal: &Refusal, tool: &str) -> String {
+        if let Some(texts) = self.issues.as_ref().filter(|_| !refusal.issues.is_empty()) {
+            return texts.text(&refusal.issues, tool);
+        }
         let detail = &refusal.detail;
         let own = match refusal.kind {
             RefusalKind::InvalidEnvName => &self.invalid_env_name,
             RefusalKind::BackgroundDisabled => &self.background_disabled,
             RefusalKind::BackgroundUnavailable => &self.background_unavailable,
             // These have the same words everywhere.
-            RefusalKind::InternalUrl | RefusalKind::TooManyJobs => return detail.clone(),
+            RefusalKind::InternalUrl | RefusalKind::TooManyJobs | RefusalKind::OfTool => {
+                return detail.clone();
+            }
+            RefusalKind::MissingParameter => &self.missing_parameter,
+            RefusalKind::UnknownTool => &self.unknown_tool,
             RefusalKind::InvalidJson => &self.invalid_json,
             RefusalKind::NotAnObject => &self.not_an_object,
             RefusalKind::MissingCommand => &self.missing_command,
@@ -204,6 +327,14 @@ impl RefusalTexts {
                 if own.is_empty() =>
             {
                 fill(&self.not_available, &[("detail", detail)])
+            }
+            RefusalKind::MissingParameter if own.is_empty() => {
+                let detail = format!("`{detail}` is required");
+                fill(&self.invalid_value, &[("detail", &detail)])
+            }
+            RefusalKind::UnknownTool if own.is_empty() => {
+                let detail = format!("there is no tool `{detail}`");
+                fill(&self.invalid_value, &[("detail", &detail)])
             }
             RefusalKind::UnknownParameter => {
                 let known = refusal.known.join(", ");

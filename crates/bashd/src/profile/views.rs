@@ -2,12 +2,12 @@
 
 use super::Profile;
 use super::finished::ShownOutput;
-use super::rules::CutOutput;
+use super::rules::{CutOutput, Within};
 use crate::artifact::KeptArtifact;
 use crate::exec::Run;
-use crate::output::Source;
 use crate::output::line_limits::{Hidden, Limited, LineLimits};
 use crate::output::view::{View, count_hidden};
+use crate::output::{Source, WrittenCounts};
 use crate::plan::Plan;
 use std::io;
 
@@ -46,6 +46,17 @@ impl<'a> Views<'a> {
         Self { out, err: None }
     }
 
+    /// Two streams, which are already as they may be shown.
+    pub(crate) fn of_streams(out: View<'a>, err: Option<View<'a>>) -> Self {
+        Self { out, err }
+    }
+
+    /// What was written to them.
+    pub(crate) fn written(&self) -> WrittenCounts {
+        let err = self.err.as_ref().map(View::source);
+        WrittenCounts::of(self.out.source(), err)
+    }
+
     /// stdout, or both streams merged.
     pub(crate) fn out(&self) -> &View<'a> {
         &self.out
@@ -56,6 +67,7 @@ impl<'a> Views<'a> {
         &self,
         profile: &'p Profile,
         lines: LineLimits,
+        within: Within<'p>,
     ) -> io::Result<CutViews<'p>> {
         let out = self.out.limited(lines)?;
         let err = self
@@ -66,7 +78,7 @@ impl<'a> Views<'a> {
         let err_source = err.as_ref().map(|err| err as &dyn Source);
         let of_err = err.as_ref().map_or(Hidden::default(), Limited::hidden);
         Ok(CutViews {
-            cut: profile.output.cut(&out, err_source)?,
+            cut: profile.output.cut(&out, err_source, within)?,
             hidden: [out.hidden(), of_err],
         })
     }
@@ -81,7 +93,7 @@ impl CutViews<'_> {
     /// Puts them into the windows' words. `kept` is where the whole output is stored.
     pub(crate) fn arrange(self, kept: Option<KeptArtifact>) -> ShownOutput {
         let [out, err] = self.hidden;
-        let mut captured = self.cut.arrange(kept);
+        let mut captured = self.cut.arrange(kept.as_ref());
         count_hidden(&mut captured, out, err);
         ShownOutput {
             captured,

@@ -350,6 +350,7 @@ impl<'a> RcSource<'a> {
             lines: LineLimits::default(),
             make_directories: Vec::new(),
             limits,
+            silence: None,
             quota: like.quota,
             backgrounding: None,
             answer_by: None,

@@ -1,9 +1,9 @@
 //! From a profile's JSON input to a [`Request`].
 
 use super::{Refusal, RefusalKind, Request, validate};
-use crate::profile::Profile;
 use crate::profile::parameters::{BareString, Parameter, Types};
 use crate::profile::sets::{Sets, kind_of};
+use crate::profile::{Profile, arguments};
 use serde_json::{Map, Value};
 
 /// Reads the JSON input of a call in the profile's spelling.
@@ -28,8 +28,15 @@ pub(crate) fn parse_over(
         profile: profile.name.clone(),
         command: String::new(),
         timeout_as_given: None,
-        on_timeout: defaults.on_timeout.filter(|_| profile.has(Sets::OnTimeout)),
+        on_timeout: defaults
+            .on_timeout
+            .filter(|_| profile.has(Sets::OnTimeout))
+            .or(profile.limits.on_timeout),
         wait_max: defaults.wait_max.filter(|_| profile.has(Sets::WaitMax)),
+        commands: Vec::new(),
+        most_bytes: None,
+        max_output: None,
+        description: None,
         says_its_wait: false,
         ..defaults
     };
@@ -50,6 +57,7 @@ fn read_object(
     values: &Map<String, Value>,
     request: &mut Request,
 ) -> Result<(), Refusal> {
+    refuse_issues(profile, values)?;
     refuse_unknown(profile, values)?;
     for parameter in &profile.parameters {
         if let Some((name, value)) = chosen(profile.input.types, parameter, values) {
@@ -60,6 +68,23 @@ fn read_object(
         }
     }
     Ok(())
+}
+
+/// Refuses everything that is wrong with the arguments at once, where the profile has words for
+/// that.
+fn refuse_issues(profile: &Profile, values: &Map<String, Value>) -> Result<(), Refusal> {
+    if profile.refusals.issues.is_none() {
+        return Ok(());
+    }
+    let parameters = profile.parameters.iter();
+    let properties = parameters.map(|parameter| {
+        let property = parameter.property(profile);
+        (parameter.name.as_str(), property, parameter.required)
+    });
+    match Refusal::of_issues(arguments::issues(properties, values)) {
+        Some(refusal) => Err(refusal),
+        None => Ok(()),
+    }
 }
 
 fn refuse_unknown(profile: &Profile, values: &Map<String, Value>) -> Result<(), Refusal> {

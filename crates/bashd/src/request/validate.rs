@@ -28,6 +28,14 @@ pub struct Accepted {
     pub full_wait: Option<Duration>,
     /// Where the request was not followed to the letter.
     pub notices: Vec<Notice>,
+    /// Whether it only wants a new shell for its session.
+    pub(crate) restarted: bool,
+    /// At most this many bytes of output are shown, if it says so.
+    pub(crate) most_bytes: Option<usize>,
+    /// How long the command may be silent, where that is limited.
+    pub(crate) silence: Option<Duration>,
+    /// What the command does, in the caller's words.
+    pub(crate) description: Option<String>,
 }
 
 impl Accepted {
@@ -63,6 +71,10 @@ impl Accepted {
             backgrounding: None,
             full_wait: None,
             notices: Vec::new(),
+            restarted: false,
+            most_bytes: None,
+            silence: None,
+            description: None,
         }
     }
 }
@@ -133,7 +145,32 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
     let mut accepted = settle_timeout(profile, mode, request)?;
     let is_background_mode = mode.is_some_and(|mode| mode.runs == ModeKind::Background);
     settle_backgrounding(profile, request, is_background_mode, &mut accepted);
+    settle_silence(profile, request, &mut accepted);
+    accepted.restarted = request.restart && request.command.trim().is_empty();
+    accepted.most_bytes = request.most_bytes;
+    accepted.description.clone_from(&request.description);
     Ok(accepted)
+}
+
+/// Longer than any command runs.
+const NEVER: Duration = Duration::from_hours(24 * 365);
+
+/// Settles how long the command may be silent; where that is limited, no other limit holds that the
+/// call does not set.
+fn settle_silence(profile: &Profile, request: &Request, accepted: &mut Accepted) {
+    let Some(seconds) = profile.limits.silence_s else {
+        return;
+    };
+    if request.timeout.is_some() || request.background {
+        return;
+    }
+    let silence = Duration::from_secs(seconds);
+    accepted.silence = Some(silence);
+    accepted.timeout = silence;
+    accepted.ends = DeadlineKind::AtJobLimit;
+    if let Some(when) = &mut accepted.backgrounding {
+        when.after = NEVER;
+    }
 }
 
 /// Settles what ends the command, and when its call stops waiting.
@@ -154,6 +191,17 @@ fn settle_backgrounding(
             after: Duration::from_millis(profile.background.early_exit_ms),
             waits: false,
             otherwise: Otherwise::Fail,
+        });
+        return;
+    }
+    if let Some(wait) = profile.limits.wait(request.wait_max) {
+        if request.timeout.is_none() {
+            accepted.ends = DeadlineKind::AtJobLimit;
+        }
+        accepted.backgrounding = Some(Backgrounding {
+            after: wait,
+            waits: true,
+            otherwise: Otherwise::End,
         });
         return;
     }
@@ -245,9 +293,14 @@ fn settle_timeout(
     mode: Option<&Mode>,
     request: &Request,
 ) -> Result<Accepted, Refusal> {
+    let background = Some(&profile.background).filter(|_| request.background);
     let default = mode.map_or(profile.limits.timeout_s, |mode| mode.timeout_s);
+    let default = background
+        .and_then(|rules| rules.timeout_s)
+        .unwrap_or(default);
+    let range = background.and_then(|rules| rules.timeout_range_s);
     let asked = request.timeout.unwrap_or(Duration::from_secs(default));
-    let Some([least, most]) = profile.limits.timeout_range_s else {
+    let Some([least, most]) = range.or(profile.limits.timeout_range_s) else {
         if asked.is_zero() {
             let detail = "the timeout must be more than 0";
             return Err(Refusal::new(RefusalKind::InvalidValue, detail));

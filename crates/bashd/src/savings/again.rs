@@ -9,6 +9,7 @@ use crate::output::{Captured, text};
 use crate::profile::Profile;
 use crate::profile::library::Library;
 use crate::profile::minimized;
+use crate::profile::rules::Within;
 use std::ops::ControlFlow;
 
 /// What is needed to recreate the texts.
@@ -52,8 +53,8 @@ impl<'a> Reconstruction<'a> {
         };
         let settings = self.settings.as_ref()?;
         let digest = minimized::made(&profile, &ShellMasks::default(), subject, settings)?;
-        let kept = KeptArtifact { id, dropped: 0 };
-        let (shown, _) = minimized::shown(&profile, &digest, &raw, kept).ok()?;
+        let kept = kept(id);
+        let (shown, _) = minimized::shown(&profile, &digest, &raw, &kept).ok()?;
         let shown = shown.text;
         let is_the_same = shown.len() as u64 == recorded.shown_bytes;
         Some(Texts {
@@ -81,11 +82,18 @@ impl<'a> Reconstruction<'a> {
     }
 }
 
+fn kept(id: u64) -> KeptArtifact {
+    KeptArtifact {
+        id,
+        dropped: 0,
+        path: None,
+    }
+}
+
 /// What the profile shows of a text.
 fn in_window(profile: &Profile, text: &str, id: u64) -> Option<String> {
-    let kept = KeptArtifact { id, dropped: 0 };
-    let cut = profile.output.cut(&InMemory(text), None).ok()?;
-    match cut.arrange(Some(kept)) {
+    let cut = (profile.output).cut(&InMemory(text), None, Within::default());
+    match cut.ok()?.arrange(Some(&kept(id))) {
         Captured::One(capture) => Some(capture.text),
         Captured::Apart { .. } => None,
     }

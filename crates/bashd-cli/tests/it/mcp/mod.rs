@@ -15,6 +15,7 @@
 //! | `hostile` | clients that mean no good: errors, bounded memory, no crash, no leak |
 //! | `agents` | what the models of real agents read, by `./test --with agents` |
 //! | `setups` | real agents that `bashd init` set up: their files, their models, their hooks |
+//! | `trained` | the contracts that models were trained on, by every front end and two of their own clients |
 //! | `peers` | the official SDKs' clients, the inspector and the conformance suite |
 
 mod agents;
@@ -32,6 +33,7 @@ mod setups;
 mod stateless;
 mod stdio;
 mod tasks;
+mod trained;
 
 pub(crate) use client::Client;
 pub(crate) use http::Server as HttpServer;

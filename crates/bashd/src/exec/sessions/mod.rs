@@ -15,7 +15,7 @@ use crate::plan::{Overlap, Plan, SessionKey, SessionPlan, check_way_within};
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -306,6 +306,22 @@ impl Sessions {
     pub(crate) fn continue_in(&self, owner: &str, name: &str, directory: PathBuf) {
         let whose = (owner.to_owned(), name.to_owned());
         self.earlier().insert(whose, directory);
+    }
+
+    /// Ends the shell of a session that no call uses; the next one begins in this directory, or in
+    /// its first one.
+    pub(crate) fn begin_again_in(&self, owner: &str, name: &str, directory: Option<&Path>) {
+        let seats = self.seats();
+        let own = seats
+            .iter()
+            .filter(|(key, _)| (&*key.owner, &*key.name) == (owner, name));
+        for (_, seat) in own {
+            if let Ok(mut live) = seat.live.try_lock() {
+                *live = None;
+                *seat.directory() = directory.map(Path::to_owned);
+                *seat.untold() = None;
+            }
+        }
     }
 
     /// Ends the sessions of an owner that is gone. One that a call still uses is left to its idle

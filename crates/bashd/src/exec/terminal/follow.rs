@@ -73,6 +73,7 @@ pub(crate) async fn run(
         out,
         err: None,
         ran_for,
+        pid: 0,
         left_behind: Vec::new(),
         output_unfinished: false,
         session_reset: None,

@@ -9,6 +9,7 @@ pub(crate) mod notice;
 mod poll;
 pub(crate) mod result;
 pub(crate) mod texts;
+pub(crate) mod verbs;
 
 use super::{Job, Whose};
 use crate::config::Config;

@@ -3,6 +3,7 @@
 
 use super::result::JobResults;
 use super::texts::{ending, label};
+use super::verbs;
 use crate::exec::EndedBy;
 use crate::jobs::Job;
 use bashd_keeper::template::fill;
@@ -29,6 +30,10 @@ pub(crate) async fn text(results: JobResults<'_>, ended: &[Job]) -> String {
     let first = ended.first().map_or("", |job| job.alias.as_str());
     parts.push(fill(opening, &[("job", first), ("count", &count)]));
     for job in ended {
+        if !rules.parts.is_empty() {
+            parts.push(verbs::about(results.profile, job, &rules.parts));
+            continue;
+        }
         let result = results.text(job).await;
         let values = [
             ("job", job.alias.as_str()),

@@ -71,6 +71,8 @@ fn told(
         ran_for: Duration::from_millis(job.ran_ms()),
         limit: job.limit,
         call: &job.call,
+        most_bytes: None,
+        window: None,
     };
     if !job.has_ended() {
         let told = of_running_job(profile, view, &ending, |so_far| BackgroundedCall {
@@ -96,7 +98,7 @@ pub(crate) fn async_details(job: &Job) -> Value {
     json!({ "state": job.outcome(), "jobId": job.alias, "type": "bash" })
 }
 
-fn exit(job: &Job) -> Exit {
+pub(super) fn exit(job: &Job) -> Exit {
     match (job.exit_code, job.signal) {
         (Some(code), _) => Exit::Code(code),
         (None, Some(signal)) => Exit::Signal(signal),

@@ -11,6 +11,7 @@ use crate::error::ErrorKind;
 use crate::output::Source;
 use crate::output::fixed::Fixed;
 use crate::plan::Streams;
+use crate::profile::rules::Within;
 use crate::request;
 use bashd_keeper::left_behind::LeftReason;
 use serde_json::{Value, json};
@@ -41,7 +42,9 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         timeout: Duration::from_secs(profile.limits.timeout_s),
         requested_timeout: None,
         hidden: crate::output::line_limits::Hidden::default(),
-        captured: profile.output.cut(&out, err).unwrap().arrange(None),
+        captured: (profile.output.cut(&out, err, Within::default()))
+            .unwrap()
+            .arrange(None),
         written: WrittenCounts::of(&out, err),
         dropped_bytes: 0,
         minimized_by: None,
@@ -56,6 +59,9 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         terminal: None,
         limits: None,
         confinement: None,
+        session_change: SessionChange::None,
+        is_benign: false,
+        pid: 0,
     };
     Ran { profile, finished }
 }

@@ -6,6 +6,7 @@ use crate::output::window::{self, TextReader, Window, Windowed};
 use crate::output::{Captured, Source};
 use crate::plan::Streams;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::io;
 
 /// How a profile captures and shows output.
@@ -32,8 +33,29 @@ pub struct OutputRules {
     /// Whether the output of known tools is shown in fewer tokens.
     #[serde(default)]
     pub minimize: MinimizeSwitch,
+    /// What is cut from the ends of the shown text.
+    #[serde(default)]
+    pub trim: TrimRule,
     /// The window that each shown text passes.
     pub window: Window,
+    /// Another one for a command that failed.
+    #[serde(default)]
+    pub failed_window: Option<Window>,
+}
+
+/// What is cut from the ends of a shown text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrimRule {
+    /// Nothing.
+    #[default]
+    None,
+    /// Newlines at the end.
+    Newlines,
+    /// All blanks at the end.
+    End,
+    /// These, and blank lines at the beginning.
+    BlankLines,
 }
 
 /// What happens to text that programs write for terminals.
@@ -82,12 +104,14 @@ pub enum StreamDisplay {
 
 impl OutputRules {
     /// Cuts a run's streams to what the profile shows.
-    pub(crate) fn cut(
-        &self,
+    pub(crate) fn cut<'w>(
+        &'w self,
         out: &dyn Source,
         err: Option<&dyn Source>,
-    ) -> io::Result<CutOutput<'_>> {
-        let cut = |source: &dyn Source| window::cut_text(source, &self.window, self.form());
+        within: Within<'w>,
+    ) -> io::Result<CutOutput<'w>> {
+        let window = self.window_for(within);
+        let cut = |source: &dyn Source| window::cut_text(source, &window, self.form());
         let streams = match (self.show, err) {
             (StreamDisplay::Together, Some(err)) => {
                 let joined = Joined::new([out, err], &self.separator);
@@ -96,10 +120,28 @@ impl OutputRules {
             (StreamDisplay::Apart, Some(err)) => CutStreams::Apart(cut(out)?, cut(err)?),
             (StreamDisplay::Together | StreamDisplay::Apart, None) => CutStreams::One(cut(out)?),
         };
-        Ok(CutOutput {
-            window: &self.window,
-            streams,
-        })
+        Ok(CutOutput { window, streams })
+    }
+
+    /// Whether the words of a window name the file in which all of the output is.
+    pub fn names_path(&self) -> bool {
+        let windows = std::iter::once(&self.window).chain(&self.failed_window);
+        windows
+            .into_iter()
+            .any(|window| window.artifact.contains("{path}"))
+    }
+
+    /// The window of a call.
+    fn window_for<'w>(&'w self, within: Within<'w>) -> Cow<'w, Window> {
+        let window = match (within.window, &self.failed_window) {
+            (Some(window), _) => window,
+            (None, Some(window)) if within.failed => window,
+            (None, _) => &self.window,
+        };
+        match within.most {
+            Some(most) if most < window.max => Cow::Owned(window.scaled_to(most)),
+            _ => Cow::Borrowed(window),
+        }
     }
 
     pub(crate) fn form(&self) -> TextReader {
@@ -110,10 +152,21 @@ impl OutputRules {
     }
 }
 
+/// What a call says about how much of its output is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Within<'a> {
+    /// Another window than the profile's.
+    pub(crate) window: Option<&'a Window>,
+    /// Whether its command failed.
+    pub(crate) failed: bool,
+    /// At most this many bytes, if the call says so.
+    pub(crate) most: Option<usize>,
+}
+
 /// A run's streams, cut to the profile's window.
 #[derive(Debug)]
 pub(crate) struct CutOutput<'a> {
-    window: &'a Window,
+    window: Cow<'a, Window>,
     streams: CutStreams,
 }
 
@@ -133,12 +186,12 @@ impl CutOutput<'_> {
     }
 
     /// Puts them into the window's words. `kept` is where the whole output is stored.
-    pub(crate) fn arrange(self, kept: Option<KeptArtifact>) -> Captured {
+    pub(crate) fn arrange(self, kept: Option<&KeptArtifact>) -> Captured {
         match self.streams {
-            CutStreams::One(both) => Captured::One(both.arrange(self.window, kept)),
+            CutStreams::One(both) => Captured::One(both.arrange(&self.window, kept)),
             CutStreams::Apart(out, err) => Captured::Apart {
-                out: out.arrange(self.window, kept),
-                err: err.arrange(self.window, kept),
+                out: out.arrange(&self.window, kept),
+                err: err.arrange(&self.window, kept),
             },
         }
     }

@@ -22,7 +22,10 @@ fn accepted(name: &str, input: &str) -> Accepted {
 fn refused(name: &str, input: &str) -> (RefusalKind, String) {
     let profile = profile(name);
     let refusal = parse(&profile, input).unwrap_err();
-    (refusal.kind, profile.refusals.text(&refusal))
+    (
+        refusal.kind,
+        profile.refusals.text(&refusal, &profile.tool.name),
+    )
 }
 
 #[test]

@@ -16,7 +16,11 @@ fn lines(count: usize) -> String {
 }
 
 fn stored(mut run: Ran, dropped: u64) -> Ran {
-    run.finished.artifact = Some(crate::artifact::KeptArtifact { id: 7, dropped });
+    run.finished.artifact = Some(crate::artifact::KeptArtifact {
+        id: 7,
+        dropped,
+        path: None,
+    });
     run
 }
 
@@ -31,7 +35,7 @@ fn windowed(out: &str, max: usize, head: usize) -> Ran {
     let capture = run
         .profile
         .output
-        .cut(&source, None)
+        .cut(&source, None, crate::profile::rules::Within::default())
         .map(|cut| cut.arrange(None));
     run.finished.captured = capture.unwrap();
     run.finished.written = WrittenCounts::of(&source, None);

@@ -127,9 +127,12 @@ impl ClientCalls {
             },
         );
         let (engine, outbox) = (self.engine.clone(), self.outbox.clone());
-        if new.kind != CallKind::Job {
-            new.call = engine.arrive(new.call);
-        }
+        new.work = match new.work {
+            CallWork::Engine(call) if new.kind != CallKind::Job => {
+                CallWork::Engine(Box::new(engine.arrive(*call)))
+            }
+            other => other,
+        };
         let limit = self.limit;
         let turns = Arc::clone(&self.turns);
         self.running.spawn(async move {

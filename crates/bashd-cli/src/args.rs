@@ -304,6 +304,10 @@ pub(crate) struct HookOptions {
 
 /// Show past calls, newest first.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own, given or not"
+)]
 pub(crate) struct LogOptions {
     /// Print one JSON record per line instead of a table.
     #[arg(long)]

@@ -60,14 +60,13 @@ pub(super) fn follow(
         zone: surroundings::time_zone(),
         running: BTreeMap::new(),
     };
-    match from {
-        Some(place) => reader = reader.from_place(place),
+    if let Some(place) = from {
+        reader = reader.from_place(place);
+    } else {
         // What was before is not shown, but a call that began then may end now.
-        None => {
-            let batch = reader.read().context("the feed can't be read");
-            for (_, record) in batch.map_err(failed)?.records {
-                follower.note(&record);
-            }
+        let batch = reader.read().context("the feed can't be read");
+        for (_, record) in batch.map_err(failed)?.records {
+            follower.note(&record);
         }
     }
     loop {

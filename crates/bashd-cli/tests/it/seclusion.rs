@@ -46,7 +46,7 @@ fn start_as(user: u32, home: &Home, arguments: &[&str]) -> Child {
     // By descriptor: the directories above the program may be closed to that user.
     let program = File::open(env!("CARGO_BIN_EXE_bashd")).unwrap();
     rustix::io::fcntl_setfd(&program, rustix::io::FdFlags::empty()).unwrap();
-    Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
+    let child = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
         .args(arguments)
         .env_clear()
         .envs(home.env())
@@ -57,7 +57,11 @@ fn start_as(user: u32, home: &Home, arguments: &[&str]) -> Child {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap()
+        .unwrap();
+    // A client of the same user would have made it: the pipe itself is open to that user.
+    let stdout = child.stdout.as_ref().unwrap();
+    std::os::unix::fs::fchown(stdout, Some(user), Some(user)).unwrap();
+    child
 }
 
 fn is_root() -> bool {

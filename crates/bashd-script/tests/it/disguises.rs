@@ -9,18 +9,18 @@ use crate::spellings::base64;
 use std::fmt::Write as _;
 
 /// What stands around a command.
-pub(crate) struct Around {
+pub(crate) struct Disguise {
     pub(crate) name: &'static str,
     /// `%` is the text, `%q` the text in single quotes, `%b` as base64, `%x` as escapes of bytes.
     /// For a text that is plain words: `%l` is the text, `%c` its words with commas, `%h` all
     /// words but the last, `%t` the last, `%r` the text backwards. `%s` and `%%` are printf's.
     template: &'static str,
-    pub(crate) takes: Takes,
+    pub(crate) takes: DisguiseTakes,
 }
 
 /// What a command may be where something stands around it.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Takes {
+pub(crate) enum DisguiseTakes {
     /// Any script.
     Text,
     /// The words of one command; the result is a script.
@@ -29,27 +29,27 @@ pub(crate) enum Takes {
     Prefix,
 }
 
-const fn text(name: &'static str, template: &'static str) -> Around {
-    Around {
+const fn text(name: &'static str, template: &'static str) -> Disguise {
+    Disguise {
         name,
         template,
-        takes: Takes::Text,
+        takes: DisguiseTakes::Text,
     }
 }
 
-const fn words(name: &'static str, template: &'static str) -> Around {
-    Around {
+const fn words(name: &'static str, template: &'static str) -> Disguise {
+    Disguise {
         name,
         template,
-        takes: Takes::Words,
+        takes: DisguiseTakes::Words,
     }
 }
 
-const fn prefix(name: &'static str, template: &'static str) -> Around {
-    Around {
+const fn prefix(name: &'static str, template: &'static str) -> Disguise {
+    Disguise {
         name,
         template,
-        takes: Takes::Prefix,
+        takes: DisguiseTakes::Prefix,
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn escaped(text: &str) -> String {
     })
 }
 
-impl Around {
+impl Disguise {
     /// Whether the same shell reads the text, with what was set before.
     pub(crate) fn is_read_here(&self) -> bool {
         let handed = [
@@ -125,7 +125,7 @@ impl Around {
 }
 
 /// Lists, loops, functions and words within one shell.
-pub(crate) const STRUCTURES: &[Around] = &[
+pub(crate) const STRUCTURES: &[Disguise] = &[
     text("list", "true && %"),
     text("list", "false || { %\n}"),
     text("list", "[[ -n x ]] && %"),
@@ -247,7 +247,7 @@ pub(crate) const STRUCTURES: &[Around] = &[
 ];
 
 /// Other shells and programs that get the text or the words.
-pub(crate) const HANDED: &[Around] = &[
+pub(crate) const HANDED: &[Disguise] = &[
     prefix("env", "env A=b %"),
     prefix("env", "env -- %"),
     prefix("nice", "nice -n 5 timeout 9 %"),

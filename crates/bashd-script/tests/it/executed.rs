@@ -6,7 +6,7 @@
 //! Where a stub was called in a way that a rule denies, the verdict on the script must not be
 //! `allow`. Where none was, the script was harmless, and refusals are counted.
 
-use crate::disguises::{HANDED, STRUCTURES, Takes};
+use crate::disguises::{DisguiseTakes, HANDED, STRUCTURES};
 use crate::guard_properties::Random;
 use crate::spellings::{ROWS, spelled, spelled_by_row};
 use bashd_script::guard::{Guard, RULES, Verdict};
@@ -175,7 +175,7 @@ fn hide(random: &mut Random, command: &[&str]) -> Hidden {
             STRUCTURES
         };
         let around = &from[random.next(from.len())];
-        if around.takes != Takes::Text && !is_words {
+        if around.takes != DisguiseTakes::Text && !is_words {
             continue;
         }
         let is_line = !script.contains('\n') && !before.contains('\n');
@@ -191,7 +191,7 @@ fn hide(random: &mut Random, command: &[&str]) -> Hidden {
             before.clear();
         }
         script = filled;
-        is_words &= around.takes == Takes::Prefix;
+        is_words &= around.takes == DisguiseTakes::Prefix;
         means.push(around.name);
     }
     Hidden {

@@ -3,6 +3,10 @@
 use serde_json::Value;
 
 #[path = "../../crates/bashd-cli/src/rpc/message.rs"]
+#[cfg_attr(
+    test,
+    expect(dead_code, reason = "a list that only tests of the binary compare")
+)]
 mod message;
 
 /// The id that the answer to a line carries, whether the line can be read or not.

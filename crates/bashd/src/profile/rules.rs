@@ -3,8 +3,8 @@
 mod output;
 mod shell;
 
-use crate::config::Preset;
 use super::parts::ReplyPart;
+use crate::config::Preset;
 use crate::guard::safe_mode::SafeMode;
 use crate::jobs::EndLines;
 use crate::plan::{Limits, Overlap, Survivors};

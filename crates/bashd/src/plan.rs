@@ -259,3 +259,15 @@ pub struct Limits {
     /// What happens to processes that a normally finished shell left running.
     pub survivors: Survivors,
 }
+
+impl Limits {
+    /// The same, but survivors end with the run if this holds: the processes of a confined run are
+    /// its own.
+    #[must_use]
+    fn ending_survivors_if(mut self, they_end: bool) -> Self {
+        if they_end {
+            self.survivors = Survivors::End;
+        }
+        self
+    }
+}

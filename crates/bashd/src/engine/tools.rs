@@ -79,7 +79,7 @@ impl EngineCore {
             }
             Ok((_, CalledTool::Jobs)) => Box::pin(Engine(Arc::clone(self)).job(call.clone())).await,
             Err((profile, ending)) => {
-                let entry = LedgerEntry::new(&self.ledger, call.raw_text());
+                let entry = LedgerEntry::new((&self.ledger, &self.feed), call.raw_text());
                 self.close(call, entry, (&profile, Err(ending)), Instant::now())
             }
         }

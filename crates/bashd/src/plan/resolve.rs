@@ -24,7 +24,7 @@ use bashd_keeper::resources;
 use bashd_keeper::secrets::Secrets;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The context of a plan: the engine's own state, and the run's name.
 #[derive(Clone, Copy)]
@@ -111,7 +111,7 @@ pub(crate) fn draft(
     }
     // The client's terminal is outside of what can be confined here.
     let client = client_terminal(wish, &env).filter(|_| !is_confined);
-    let mut limits = limits_of(profile, config, accepted);
+    let limits = limits_of(profile, config, accepted);
     let timeout = limits.timeout;
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
@@ -128,9 +128,7 @@ pub(crate) fn draft(
     let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
-    if is_confined && !matches!(vessel, Some(Vessel::Session(_))) {
-        limits.survivors = Survivors::End;
-    }
+    let ends = is_confined && !matches!(vessel, Some(Vessel::Session(_)));
     let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);
     let started_shell = started_shell_use(wish, &shell);
     let plan = Plan {
@@ -152,7 +150,7 @@ pub(crate) fn draft(
         },
         lines: command.lines,
         make_directories: setting.make_directories.to_vec(),
-        limits,
+        limits: limits.ending_survivors_if(ends),
         silence: accepted.silence,
         quota: quota_of(config, accepted),
         backgrounding: accepted.backgrounding,

@@ -5,7 +5,18 @@ use bashd_testkit::sources;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The case ids of the documents: letter, and how many there are.
-const CASES: &[(char, u32)] = &[('V', 41), ('M', 33), ('P', 42), ('I', 95), ('J', 18)];
+const CASES: &[(char, u32)] = &[
+    ('V', 41),
+    ('M', 33),
+    ('P', 42),
+    ('I', 95),
+    ('J', 18),
+    ('A', 15),
+    ('S', 12),
+    ('C', 23),
+    ('G', 13),
+    ('X', 16),
+];
 
 #[test]
 fn every_case_of_the_contracts_has_a_test() {

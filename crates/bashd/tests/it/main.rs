@@ -37,6 +37,7 @@
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
 //! | `tidy` | the house rules that a machine can check |
+//! | `trained` | the contracts that models were trained on, each with all its tools |
 //! | `voice` | `voice`'s document on the real engine, with each shell of its order |
 //! | `started_shells` | shells started ahead: same as new ones, used once, skipped if unsuitable |
 //!
@@ -86,4 +87,5 @@ mod started_shells;
 mod stopping;
 mod streaming;
 mod tidy;
+mod trained;
 mod voice;

@@ -9,6 +9,7 @@ use bashd::{Call, Engine, Reply, Request};
 use bashd_testkit::Home;
 use bashd_testkit::keeper_hook::MARK;
 use bashd_testkit::processes::{self, Process};
+use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The compiled-in profiles as text, for copies that differ in a few words.
 const TEXTS: &[(&str, &str)] = &[
     ("default", include_str!("../../profiles/default.toml")),
+    ("gemini", include_str!("../../profiles/gemini.toml")),
     ("harness", include_str!("../../profiles/harness.toml")),
     ("phoenix", include_str!("../../profiles/phoenix.toml")),
     ("voice", include_str!("../../profiles/voice.toml")),
@@ -70,6 +72,12 @@ impl Contract {
     /// Runs a model's JSON arguments.
     pub(crate) async fn json(&self, input: &str) -> Reply {
         self.engine.run(Call::json(input, self.request(""))).await
+    }
+
+    /// Calls the tool of that name with a model's arguments.
+    pub(crate) async fn tool(&self, name: &str, input: &Value) -> Reply {
+        let call = Call::json(input.to_string(), self.request(""));
+        self.engine.run(call.tool(name)).await
     }
 
     /// Lets a command run into its limit, and longer limits until it was `ready` by then.

@@ -9,7 +9,13 @@ pub fn try_bytes(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for profile in profiles() {
         if let Err(refusal) = parse(profile, &text) {
-            assert!(!profile.refusals.text(&refusal).is_empty(), "{refusal:?}");
+            assert!(
+                !profile
+                    .refusals
+                    .text(&refusal, &profile.tool.name)
+                    .is_empty(),
+                "{refusal:?}"
+            );
         }
     }
 }

@@ -7,8 +7,8 @@ use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
     ClientEnvironment, Limits, OpenDirectory, Place, Plan, Quota, Restraint, Shell, Streams,
-    Survivors, TerminalHost, Variables, Vessel, confinement, directory, environment, job,
-    one_program, session, steps, terminal,
+    TerminalHost, Variables, Vessel, confinement, directory, environment, job, one_program,
+    session, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;

@@ -30,7 +30,7 @@ fn chunk(reply: &Reply) -> Chunk {
     let [id, time, process, tokens] = lines.as_slice() else {
         panic!("{head}");
     };
-    let id = id.strip_prefix("Chunk ID: ").unwrap();
+    let id = id.strip_prefix("Chunk ID: ").expect("the contract's form");
     assert!(
         id.len() == 6 && id.chars().all(|digit| digit.is_ascii_hexdigit()),
         "{id}"
@@ -38,15 +38,21 @@ fn chunk(reply: &Reply) -> Chunk {
     let time = time
         .strip_prefix("Wall time: ")
         .and_then(|time| time.strip_suffix(" seconds"));
-    let (_, decimals) = time.unwrap().split_once('.').unwrap();
+    let (_, decimals) = time
+        .expect("the contract's form")
+        .split_once('.')
+        .expect("the contract's form");
     assert_eq!(decimals.len(), 4);
     Chunk {
-        process: process.strip_prefix("Process ").unwrap().to_owned(),
+        process: process
+            .strip_prefix("Process ")
+            .expect("the contract's form")
+            .to_owned(),
         tokens: tokens
             .strip_prefix("Original token count: ")
-            .unwrap()
+            .expect("the contract's form")
             .parse()
-            .unwrap(),
+            .expect("the contract's form"),
         output: output.to_owned(),
     }
 }

@@ -16,16 +16,19 @@ fn gemini(home: &Home) -> Contract {
 async fn shown(contract: &Contract, command: &str) -> String {
     let reply = call(contract, json!({ "command": command })).await;
     assert!(!reply.is_error, "{}", reply.text);
-    let (text, group) = reply.text.rsplit_once("\nProcess Group PGID: ").unwrap();
+    let (text, group) = reply
+        .text
+        .rsplit_once("\nProcess Group PGID: ")
+        .expect("the contract's form");
     assert!(group.parse::<u32>().is_ok(), "{group}");
     text.to_owned()
 }
 
 /// The process that a background call names.
 fn pid(reply: &Reply) -> i32 {
-    let (_, after) = reply.text.split_once("PID: ").unwrap();
+    let (_, after) = reply.text.split_once("PID: ").expect("the contract's form");
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().unwrap()
+    digits.parse().expect("the contract's form")
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 //! | file | shows |
 //! |---|---|
 //! | `anthropic_bash` | `bash_20250124` of the Anthropic API |
-//! | `openai_shell` | `shell` and `local_shell` of the OpenAI Responses API |
+//! | `openai_shell` | `shell` and `local_shell` of the Responses API |
 //! | `claude_code` | `Bash` and `TaskStop` of Claude Code |
 //! | `claude_code_earlier` | the tools of its earlier generations |
 //! | `gemini` | the shell tools of Gemini CLI |
@@ -71,5 +71,6 @@ fn named_file(text: &str, mark: &str) -> String {
 
 /// What `seq 1 20000` prints.
 fn numbers() -> String {
-    (1..=20_000).map(|number| format!("{number}\n")).collect()
+    let numbers: Vec<String> = (1..=20_000).map(|number: u32| number.to_string()).collect();
+    numbers.join("\n") + "\n"
 }

@@ -1,4 +1,4 @@
-//! `openai-shell`: the tools `shell` and `local_shell` of the OpenAI Responses API.
+//! `openai-shell`: the tools `shell` and `local_shell` of the Responses API.
 
 use super::{call, home, named_file, numbers, tool};
 use crate::profile_under_test::{Contract, end, wait_until_nothing_runs};
@@ -12,7 +12,7 @@ fn shell(home: &Home) -> Contract {
 
 /// The output of a call: its text is the JSON of its result.
 fn output(reply: &Reply) -> Value {
-    let said: Value = serde_json::from_str(&reply.text).unwrap();
+    let said: Value = serde_json::from_str(&reply.text).expect("the contract's form");
     assert_eq!(said, reply.result);
     assert!(!reply.is_error);
     said["output"].clone()

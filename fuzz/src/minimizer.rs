@@ -1,5 +1,5 @@
-//! The minimizer: never panics inside, is never longer than its text, and its exact tier can be read
-//! backwards.
+//! The minimizer: never panics inside, is never longer than its text, and its exact tier can be
+//! read backwards.
 
 use bashd_minimize::{
     FilterSettings, Reach, SHORTEST, Subject, Unchanged, minimize, plain_form, rebuild,

@@ -1,4 +1,5 @@
-//! `bashd schema`: the definitions of a profile's tools, ready for an LLM API; the protocol of `rpc`.
+//! `bashd schema`: the definitions of a profile's tools, ready for an LLM API; the protocol of
+//! `rpc`.
 
 use crate::args::{Schema, SchemaTool};
 use crate::exit_status::ExitStatus;

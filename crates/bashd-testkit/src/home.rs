@@ -11,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What may stay in the state directory after a test: the ledger, the feed, what was said in sessions of
-/// `acp`, the numbers of artifacts, what shells start with, the places of all jobs, the mark of the
-/// last sweep, which clients a server had, and where a run could be seen whose keeper and engine
-/// were both killed.
+/// What may stay in the state directory after a test: the ledger, the feed, what was said in
+/// sessions of `acp`, the numbers of artifacts, what shells start with, the places of all jobs, the
+/// mark of the last sweep, which clients a server had, and where a run could be seen whose keeper
+/// and engine were both killed.
 const MAY_STAY: &[&str] = &[
     "said",
     "acp",

@@ -6,8 +6,10 @@
 
 mod drafting;
 mod jobs;
+mod permission;
 mod session_state;
 mod tools;
+mod warnings;
 
 use crate::activity::Activity;
 use crate::approval::desk::{ApprovalDesk, ApprovalQuestion};
@@ -260,39 +262,9 @@ impl Engine {
     pub fn config(&self) -> &Config {
         &self.0.config
     }
-
-    /// What the people who run this engine should know (a ledger that cannot be written), each
-    /// once.
-    pub fn take_warnings(&self) -> Vec<String> {
-        let mut warnings = self
-            .0
-            .warnings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut warnings)
-    }
-
-    /// Waits until there are some, and takes them.
-    pub async fn next_warnings(&self) -> Vec<String> {
-        loop {
-            let warned = self.0.warned.notified();
-            let warnings = self.take_warnings();
-            if !warnings.is_empty() {
-                return warnings;
-            }
-            warned.await;
-        }
-    }
 }
 
 impl EngineCore {
-    fn warn(&self, warning: Option<String>) {
-        let Some(warning) = warning else { return };
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        warnings.push(warning);
-        self.warned.notify_one();
-    }
-
     /// One command: its stages, its reply, its record.
     async fn perform_one(
         self: &Arc<Self>,
@@ -544,42 +516,6 @@ impl EngineCore {
         let mut finished = finished::finished(plan, run, accepted, shown);
         finished.is_benign = is_benign;
         Ok(finished)
-    }
-
-    /// Lets a command pass, or ends its call: what nobody approves is denied.
-    async fn permit(
-        &self,
-        judgement: &Judgement,
-        (command, entry): (&str, &LedgerEntry<'_>),
-        call: &Call,
-        caller: &str,
-    ) -> Result<(), Ending> {
-        let objection = match &judgement.verdict {
-            Verdict::Allow => return Ok(()),
-            Verdict::Deny(_) => return Err(Ending::Denied(judgement.into())),
-            Verdict::Ask(objection) => objection,
-        };
-        let question = ApprovalQuestion {
-            command,
-            secrets: &entry.secrets,
-            objection,
-            caller,
-        };
-        entry.ask(objection);
-        let own = call.approver.as_ref().map(|own| &own.0);
-        let (answer, warning) = tokio::select! {
-            decided = self.desk.decide(&question, own) => decided,
-            () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
-        };
-        self.warn(warning);
-        match answer {
-            answer if answer.is_yes() => {
-                entry.allow();
-                Ok(())
-            }
-            ApprovalAnswer::Nobody => Err(Ending::Denied(Denied::with_nobody_to_ask(judgement))),
-            _ => Err(Ending::Denied(judgement.into())),
-        }
     }
 
     fn profile(&self, name: &str) -> Result<Arc<Profile>, Missing> {

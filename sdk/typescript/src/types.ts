@@ -129,6 +129,18 @@ export interface Capabilities {
   progress?: boolean;
 }
 
+/** What the command may reach, and by how much that is held. */
+export interface Confinement {
+  /** By how much it is held. */
+  level: "none" | "landlock" | "full";
+  /** The name under which it was asked for. */
+  preset: string;
+  /** What of the network the command has. */
+  network: "none" | "all";
+  /** Why it is held by less than `full`. */
+  reason: string | null;
+}
+
 /** The terminal that the client has opened. */
 export interface CreatedTerminal {
   /** Its name, of the client's choice. */
@@ -517,6 +529,8 @@ export interface Reply {
   terminal: string | null;
   /** What the command may use up, and by which means that is held. */
   limits: Limits | null;
+  /** What the command may reach, and by how much that is held. */
+  confinement: Confinement | null;
 }
 
 /** What a search found. */
@@ -667,13 +681,15 @@ export interface Requests {
     };
     data: undefined;
   };
-  /** Calls the tool of a profile that runs commands. */
+  /** Calls a tool of a profile. */
   call: {
     fields: {
-      /** As the profile's tool takes them. */
+      /** As the tool takes them. */
       arguments: Record<string, unknown>;
       /** The profile; by default the server's. */
       profile?: string;
+      /** Its name; by default the profile's first tool. */
+      tool?: string;
       /** Send events before the answer. */
       stream?: boolean;
       /** Whether to use a terminal of the client. */
@@ -704,6 +720,8 @@ export interface Requests {
     fields: {
       /** The profile; by default the server's. */
       profile?: string;
+      /** Ask for all tools instead: the answer is then a list, in the form of the contract's own API. */
+      all?: boolean;
     };
     data: ToolDefinition;
   };

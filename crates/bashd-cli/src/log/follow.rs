@@ -23,7 +23,7 @@ const LONG: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A call without an end.
-struct RunningCall {
+struct FollowedCall {
     begun: CallBegun,
     since: Timestamp,
     is_shown: bool,
@@ -34,7 +34,7 @@ struct Follower<'a> {
     arguments: &'a LogOptions,
     printer: &'a Printer,
     zone: TimeZone,
-    running: BTreeMap<String, RunningCall>,
+    running: BTreeMap<String, FollowedCall>,
 }
 
 /// Prints what happens until it is interrupted.
@@ -88,10 +88,10 @@ pub(super) fn follow(
 
 impl Follower<'_> {
     /// Remembers a call until it ends; returns what was known of one that ended.
-    fn note(&mut self, record: &FeedRecord) -> Option<RunningCall> {
+    fn note(&mut self, record: &FeedRecord) -> Option<FollowedCall> {
         match &record.event {
             FeedEvent::Begun(begun) => {
-                let call = RunningCall {
+                let call = FollowedCall {
                     begun: begun.clone(),
                     since: record.time,
                     is_shown: false,

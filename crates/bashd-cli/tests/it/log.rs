@@ -261,7 +261,7 @@ fn calls_are_followed_as_they_happen_and_from_any_place() {
         .collect();
     assert_eq!(commands, ["echo after"], "nothing is told twice");
     let nonsense = shown(&home, &["log", "--follow", "--from", "here"]);
-    assert_eq!(nonsense.code(), Some(2));
+    assert_eq!(nonsense.code(), Some(125));
     assert!(
         nonsense.err().contains("two numbers with a colon"),
         "{}",

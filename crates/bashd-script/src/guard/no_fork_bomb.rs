@@ -37,7 +37,9 @@ fn by_loop(script: &Script, sought: Sought<'_>) -> Option<Span> {
             let inside = command.place.inside;
             inside.contains(Construct::Loop) && !inside.contains(Construct::Function)
         };
-        if !is_inside(condition) || !ENDLESS.contains(&condition.name()?) {
+        // In a loop that is in the background itself, everything is, also what it waits for.
+        let is_apart = condition.place.background;
+        if is_apart || !is_inside(condition) || !ENDLESS.contains(&condition.name()?) {
             return None;
         }
         let body = script.commands.get(at + 1..)?.iter();

@@ -21,13 +21,13 @@ pub(crate) struct Turns(Mutex<HashMap<WhichSession, Arc<SessionLine>>>);
 /// The calls of one session, in the order of their arrival.
 #[derive(Debug, Default)]
 struct SessionLine {
-    calls: Mutex<BTreeMap<u64, Standing>>,
+    calls: Mutex<BTreeMap<u64, CallStanding>>,
     changed: Notify,
 }
 
 /// How far a call has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum CallStanding {
     /// It is on its way to its vessel.
     Arrived,
     /// The same, but it goes only when all before it are over.
@@ -53,14 +53,14 @@ impl Turns {
         let line = Arc::clone(lines.entry(session).or_default());
         let mut calls = line.calls();
         let number = calls.last_key_value().map_or(0, |(last, _)| last + 1);
-        calls.insert(number, Standing::Arrived);
+        calls.insert(number, CallStanding::Arrived);
         drop(calls);
         TurnTicket { line, number }
     }
 }
 
 impl SessionLine {
-    fn calls(&self) -> MutexGuard<'_, BTreeMap<u64, Standing>> {
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<u64, CallStanding>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,9 +74,9 @@ impl SessionLine {
             Overlap::Wait => before.next().is_none(),
             // It overtakes nobody whose way is free, and waits for nobody who does not go yet.
             Overlap::OneShot => before.all(|(at, standing)| match standing {
-                Standing::Arrived => false,
-                Standing::Waiting => at > 0,
-                Standing::Running => true,
+                CallStanding::Arrived => false,
+                CallStanding::Waiting => at > 0,
+                CallStanding::Running => true,
             }),
         }
     }
@@ -86,7 +86,7 @@ impl TurnTicket {
     /// Waits until a call that overlaps others in this way may go to its vessel.
     pub(crate) async fn come(&self, overlap: Overlap) {
         if overlap == Overlap::Wait {
-            self.line.calls().insert(self.number, Standing::Waiting);
+            self.line.calls().insert(self.number, CallStanding::Waiting);
             self.line.changed.notify_waiters();
         }
         loop {
@@ -103,8 +103,11 @@ impl TurnTicket {
     pub(crate) fn is_placed(&self) {
         let mut calls = self.line.calls();
         let standing = calls.remove(&self.number);
-        if matches!(standing, Some(Standing::Waiting | Standing::Running)) {
-            calls.insert(self.number, Standing::Running);
+        if matches!(
+            standing,
+            Some(CallStanding::Waiting | CallStanding::Running)
+        ) {
+            calls.insert(self.number, CallStanding::Running);
         }
         drop(calls);
         self.line.changed.notify_waiters();

@@ -88,7 +88,7 @@ impl Feed {
             };
             let before = appending::check(&file, line.len() as u64)?;
             let has_room = before.length < self.full;
-            if before.is_named && (has_room || self.begin_another(&file)? == Begun::NotYet) {
+            if before.is_named && (has_room || self.begin_another(&file)? == NextFile::NotYet) {
                 appending::write(&file, &line)?;
                 *slot = Some(file);
                 return Ok(());
@@ -126,23 +126,23 @@ impl Feed {
 
     /// Makes a full file the one before, unless another process has, or is about to: a stopped one
     /// must not keep anybody waiting.
-    fn begin_another(&self, full: &OwnedFd) -> io::Result<Begun> {
+    fn begin_another(&self, full: &OwnedFd) -> io::Result<NextFile> {
         let lock = appending::open(&self.directory.join(LOCK))?;
         if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Ok(Begun::NotYet);
+            return Ok(NextFile::NotYet);
         }
         let now = self.directory.join(NOW);
         if is_same(full, &now)? {
             fs::rename(&now, self.directory.join(BEFORE))?;
         }
-        Ok(Begun::Another)
+        Ok(NextFile::Begun)
     }
 }
 
 /// Whether there is a new file after a full one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begun {
-    Another,
+enum NextFile {
+    Begun,
     NotYet,
 }
 

@@ -207,6 +207,30 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
+class Confinement:
+    """What the command may reach, and by how much that is held."""
+
+    level: Literal["none", "landlock", "full"]
+    """By how much it is held."""
+    preset: str
+    """The name under which it was asked for."""
+    network: Literal["none", "all"]
+    """What of the network the command has."""
+    reason: str | None
+    """Why it is held by less than `full`."""
+
+    @classmethod
+    def of(cls, data: Any) -> Confinement:
+        """Reads it; what is not known is ignored."""
+        return cls(
+            level=data["level"],
+            preset=data["preset"],
+            network=data["network"],
+            reason=data["reason"],
+        )
+
+
+@dataclass(frozen=True)
 class CreatedTerminal:
     """The terminal that the client has opened."""
 
@@ -875,6 +899,8 @@ class Reply:
     """The terminal of the client in which it ran."""
     limits: Limits | None
     """What the command may use up, and by which means that is held."""
+    confinement: Confinement | None
+    """What the command may reach, and by how much that is held."""
 
     @classmethod
     def of(cls, data: Any) -> Reply:
@@ -904,6 +930,7 @@ class Reply:
             session_reset=data["session_reset"],
             terminal=data["terminal"],
             limits=None if data["limits"] is None else Limits.of(data["limits"]),
+            confinement=None if data["confinement"] is None else Confinement.of(data["confinement"]),
         )
 
 

@@ -12,8 +12,8 @@ mod tools;
 mod warnings;
 
 use crate::activity::Activity;
-use crate::approval::desk::{ApprovalDesk, ApprovalQuestion};
-use crate::approval::{ApprovalAnswer, Approver};
+use crate::approval::Approver;
+use crate::approval::desk::ApprovalDesk;
 use crate::artifact::{ArtifactKind, ArtifactStore};
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
@@ -24,8 +24,8 @@ use crate::exec::{
     self, Exit, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions, TurnTicket,
 };
 use crate::feed::Feed;
+use crate::guard::Verdict;
 use crate::guard::safe_mode::RunForm;
-use crate::guard::{Judgement, Verdict};
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::minimize;
 use crate::output::line_limits::Hidden;
@@ -38,7 +38,7 @@ use crate::profile::reply::{self, Ending, Finished};
 use crate::profile::rules::Within;
 use crate::profile::views::Views;
 use crate::rc::RcScripts;
-use crate::reply::{Denied, Reply};
+use crate::reply::Reply;
 use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
 use crate::rewrite;
 use crate::run_id::RunId;
@@ -49,7 +49,7 @@ use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
 use bashd_keeper::secrets::Secrets;
 use drafting::{BeforeStart, DraftParts};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;

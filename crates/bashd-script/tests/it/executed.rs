@@ -14,7 +14,8 @@ use bashd_script::script::Script;
 use bashd_testkit::repeat::is_soak;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -29,6 +30,9 @@ const SECONDS: &str = "300";
 
 /// One of so many may be missed in a soak run, and none in any other.
 const MOST_MISSED: usize = 2000;
+
+/// A user without rights and without processes, as whom root has scripts run.
+const SCRIPTS_USER: u32 = 64_533;
 
 /// Programs that a stub stands for.
 const STUBS: [&str; 14] = [
@@ -245,10 +249,18 @@ impl Stage {
         for (index, script) in scripts.iter().enumerate() {
             fs::write(work.join(format!("{index}.script")), &script.text).expect("a script");
         }
-        let driver = "i=0; while [ $i -lt $COUNT ]; do export LOG=$PWD/$i.log; \
+        // A script that does not end, or starts itself, must not take the machine with it. No limit on
+        // processes binds root.
+        let driver = "ulimit -u 1000; i=0; while [ $i -lt $COUNT ]; do export LOG=$PWD/$i.log; \
                       ( . ./$i.script ) </dev/null >/dev/null 2>&1; i=$((i+1)); done";
-        // A script that does not end must not take the machine with it.
-        let status = Command::new("timeout")
+        let mut command = Command::new("timeout");
+        if fs::metadata(&work).is_ok_and(|work| work.uid() == 0) {
+            let open = fs::Permissions::from_mode(0o711);
+            fs::set_permissions(&self.root, open).expect("a way to it");
+            chown(&work, Some(SCRIPTS_USER), Some(SCRIPTS_USER)).expect("a directory of its user");
+            command.uid(SCRIPTS_USER).gid(SCRIPTS_USER);
+        }
+        let status = command
             .args(["--signal=KILL", SECONDS, "/bin/bash"])
             .args(["--norc", "--noprofile", "-c", driver])
             .current_dir(&work)

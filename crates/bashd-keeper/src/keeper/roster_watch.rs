@@ -65,12 +65,36 @@ impl RosterWatch {
         let roster = Roster::of_this_process();
         if roster.members == self.members {
             self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        } else {
+        } else if directory::write_whole(path, ROSTER, &roster).is_ok() {
             self.pause = FIRST_LOOK;
-            // On a full disk the last one stays: it still ends what it names.
-            let _ = directory::write_whole(path, ROSTER, &roster);
             self.members = roster.members;
+        } else {
+            // On a full disk the last one stays: it still ends what it names. There may be room
+            // later.
+            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         }
         self.due = now + self.pause;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a process that the test ends")]
+    fn what_could_not_be_written_is_written_once_it_can_be() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("run");
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut watch = RosterWatch::begin(&path, Instant::now());
+        assert!(Roster::read(&path).is_none(), "there is no place for it");
+        std::fs::create_dir(&path).unwrap();
+        watch.look(&path, watch.due());
+        let written = Roster::read(&path).map(|roster| roster.members.len());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(written, Some(1));
     }
 }

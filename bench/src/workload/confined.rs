@@ -21,27 +21,21 @@ const PAIRS: usize = 200;
 
 pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     Ok(vec![
-        row(bench, "confined, one-shot", COLD_BAR, 0, None)?,
-        row(bench, "confined, warm", STARTED_BAR, SHELLS, None)?,
-        row(bench, "confined, session", STARTED_BAR, 0, Some("bench"))?,
+        row(bench, "confined, one-shot", COLD_BAR, 0)?,
+        row(bench, "confined, warm", STARTED_BAR, SHELLS)?,
         process(bench)?,
     ])
 }
 
 /// Two engines, of which one confines.
-fn row(bench: &Bench, title: &str, bar: f64, shells: usize, session: Option<&str>) -> Result<Row> {
+fn row(bench: &Bench, title: &str, bar: f64, shells: usize) -> Result<Row> {
     let free = bench.engine(|config| config.started_shells = shells)?;
     let confined = bench.engine(|config| {
         config.started_shells = shells;
         confine(bench, config);
     })?;
-    let request = || {
-        let request = Request::new("true");
-        match session {
-            Some(name) => request.session(name),
-            None => request,
-        }
-    };
+    // What is below /tmp is hidden, unless it is the workspace.
+    let request = || Request::new("true").cwd(bench.home());
     let (_, reply) = bench.call(&confined, request())?;
     let level = reply.confinement.map(|held| held.level.name());
     ensure!(level == Some("full"), "it was held by {level:?}");
@@ -71,15 +65,18 @@ fn confine(bench: &Bench, config: &mut Config) {
 fn process(bench: &Bench) -> Result<Row> {
     let bashd = binaries::build("bashd-cli", "bashd")?;
     let workspace = format!("confinement.workspace={}", bench.home().display());
-    let confined = ["run", "--confine", "workspace", "--set", &workspace, "true"];
-    let free = ["run", "--safe-mode", "off", "--set", &workspace, "true"];
+    let cwd = bench.home().to_string_lossy();
+    let mut free = vec!["run", "--cwd", &*cwd, "--set", &workspace];
+    let mut confined = free.clone();
+    confined.extend(["--confine", "workspace", "true"]);
+    free.push("true");
     let pairs = bench.effort.choose(PAIRS, 3);
     let compared = in_turn(
         bench.effort,
         pairs,
         Bench::pause,
-        || bare::process(&bashd, confined, &bench.env),
-        || bare::process(&bashd, free, &bench.env),
+        || bare::process(&bashd, &confined, &bench.env),
+        || bare::process(&bashd, &free, &bench.env),
     )?;
     let against = "`bashd run true`, unconfined";
     Ok(Row::ratio(

@@ -249,8 +249,8 @@ impl Stage {
         for (index, script) in scripts.iter().enumerate() {
             fs::write(work.join(format!("{index}.script")), &script.text).expect("a script");
         }
-        // A script that does not end, or starts itself, must not take the machine with it. No limit on
-        // processes binds root.
+        // A script that does not end, or starts itself, must not take the machine with it. No
+        // limit on processes binds root.
         let driver = "ulimit -u 1000; i=0; while [ $i -lt $COUNT ]; do export LOG=$PWD/$i.log; \
                       ( . ./$i.script ) </dev/null >/dev/null 2>&1; i=$((i+1)); done";
         let mut command = Command::new("timeout");

@@ -74,6 +74,17 @@ impl Bench {
         engine(config, self.env.clone())
     }
 
+    /// Likewise, with calls that run in the temporary directory unless they say where.
+    pub(crate) fn engine_at_home(&self, change: impl FnOnce(&mut Config)) -> Result<Engine> {
+        let mut config = Config::new(self.home().join("state"));
+        change(&mut config);
+        let surroundings = Surroundings {
+            cwd: self.home().to_owned(),
+            env: self.env.clone(),
+        };
+        Ok(Engine::new(config, surroundings, KeeperSource::Hook)?)
+    }
+
     /// Waits for a future on this thread.
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)

@@ -16,6 +16,7 @@ pub mod guard;
 pub mod lines;
 pub mod messages;
 pub mod minimizer;
+pub mod outpost;
 pub mod request;
 pub mod script;
 pub mod spool;
@@ -29,6 +30,7 @@ pub const TARGETS: &[Target] = &[
     ("lines", lines::try_bytes),
     ("messages", messages::try_bytes),
     ("minimizer", minimizer::try_bytes),
+    ("outpost", outpost::try_bytes),
     ("request", request::try_bytes),
     ("script", script::try_bytes),
     ("spool", spool::try_bytes),

@@ -58,7 +58,9 @@ fn write_and_read(bytes: &[u8]) {
                 );
                 at += kept.len();
             }
-            StreamPiece::Dropped(count) => at += count as usize,
+            StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => {
+                at += count as usize;
+            }
         }
     }
     assert_eq!(at, text.len(), "a gap that nobody told of");
@@ -117,7 +119,7 @@ fn read_anything(bytes: &[u8]) {
         if let Ok(pieces) = reader.read(range.clone()) {
             let length = |piece: &StreamPiece| match piece {
                 StreamPiece::Kept(bytes) => bytes.len() as u64,
-                StreamPiece::Dropped(count) => *count,
+                StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => *count,
             };
             let told = pieces.iter().map(length).fold(0, u64::saturating_add);
             assert!(told <= range.end - range.start, "more than was asked for");

@@ -18,6 +18,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 LICENSES = ("LICENSE-APACHE", "LICENSE-MIT")
+# What `bashd stats` counts tokens with: packed if it is beside the binary.
+VOCABULARY = "o200k_base.tiktoken"
 # One time for all files, so that the same sources are the same archive.
 TIME = (2020, 1, 1, 0, 0, 0)
 
@@ -38,6 +40,7 @@ def metadata():
     lines += [f"License-Expression: {about['license']}", *(f"License-File: {name}" for name in LICENSES)]
     lines += [f"Requires-Python: {about['requires-python']}", f"Keywords: {','.join(about['keywords'])}"]
     lines += [f"Classifier: {classifier}" for classifier in about["classifiers"]]
+    lines += [f"Project-URL: {name}, {address}" for name, address in about["urls"].items()]
     for extra, needed in about["optional-dependencies"].items():
         lines += [f"Provides-Extra: {extra}", *(f"Requires-Dist: {one}; extra == '{extra}'" for one in needed)]
     return "\n".join([*lines, "Description-Content-Type: text/markdown", "", (HERE / "README.md").read_text()])
@@ -55,7 +58,10 @@ def information(tag):
     folder = f"bashd-{about['version']}.dist-info"
     scripts = "\n".join(f"{name} = {target}" for name, target in about["scripts"].items())
     pure = "true" if tag.endswith("-any") else "false"
-    wheel = f"Wheel-Version: 1.0\nGenerator: bashd\nRoot-Is-Purelib: {pure}\nTag: {tag}\n"
+    # A name may be for several systems, joined by dots; here each has its line.
+    kind, systems = tag.rsplit("-", 1)
+    tags = "".join(f"Tag: {kind}-{system}\n" for system in systems.split("."))
+    wheel = f"Wheel-Version: 1.0\nGenerator: bashd\nRoot-Is-Purelib: {pure}\n{tags}"
     yield f"{folder}/METADATA", metadata().encode(), 0o644
     yield f"{folder}/WHEEL", wheel.encode(), 0o644
     yield f"{folder}/entry_points.txt", f"[console_scripts]\n{scripts}\n".encode(), 0o644
@@ -86,6 +92,9 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     files = [*sources(), *information(tag)]
     if binary:
         files.append(("bashd/bin/bashd", Path(binary).read_bytes(), 0o755))
+        vocabulary = Path(binary).parent / VOCABULARY
+        if vocabulary.is_file():
+            files.append((f"bashd/bin/{VOCABULARY}", vocabulary.read_bytes(), 0o644))
     record = []
     with zipfile.ZipFile(Path(wheel_directory) / name, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as wheel:
         for path, data, mode in files:

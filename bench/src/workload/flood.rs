@@ -10,6 +10,9 @@ use std::time::Duration;
 
 const BAR: f64 = 1.15;
 
+/// Hiding secrets in a flood costs at most this much.
+const SECRETS_BAR: f64 = 1.03;
+
 /// Most bytes by which engine and keeper together may grow.
 const GROWTH_BAR: u64 = 8 * 1024 * 1024;
 
@@ -25,6 +28,35 @@ pub(super) fn yes(bench: &Bench) -> Result<Vec<Row>> {
 
 pub(super) fn zero(bench: &Bench) -> Result<Vec<Row>> {
     run(bench, "flood-zero", &zeros(size(bench)))
+}
+
+/// A flood in which secrets are looked for, beside the same in which they are not.
+pub(super) fn secrets(bench: &Bench) -> Result<Vec<Row>> {
+    let mut kept = 0;
+    let mut engine = |hides: bool| {
+        let engine = bench.engine(|config| {
+            kept = config.quota.head + config.quota.ring;
+            config.secrets.output = Some(hides);
+        })?;
+        engine.register_secret("BENCH", "a value that no line has: 7f3a9c51")?;
+        anyhow::Ok(engine)
+    };
+    let (hiding, showing) = (engine(true)?, engine(false)?);
+    let script = lines(size(bench));
+    let compared = in_turn(
+        bench.effort,
+        bench.effort.choose(PAIRS, 1),
+        Bench::pause,
+        || Ok(flood(bench, &hiding, &script, kept)?.0),
+        || Ok(flood(bench, &showing, &script, kept)?.0),
+    )?;
+    let row = Row::ratio(
+        "flood-secrets",
+        "the same with secrets shown",
+        &compared,
+        SECRETS_BAR,
+    );
+    Ok(vec![row])
 }
 
 /// Bytes of a flood.

@@ -6,6 +6,7 @@ use crate::measure::in_turn;
 use crate::table::Row;
 use anyhow::{Result, ensure};
 use bashd::{Engine, Request};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -24,7 +25,7 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
         bench.effort,
         bench.effort.choose(PAIRS, 1),
         Bench::rest,
-        || bench.wait(at_once(&engine, calls)),
+        || bench.wait(at_once(&engine, calls, bench.home())),
         || bare_at_once(bench, calls),
     )?;
     let against = format!("{calls} bare spawns at once");
@@ -35,13 +36,14 @@ fn script(number: usize) -> String {
     format!("echo {number}")
 }
 
-/// All calls, and every reply must be that of its own call.
-async fn at_once(engine: &Engine, calls: usize) -> Result<Duration> {
+/// All calls, in a directory, and every reply must be that of its own call.
+pub(super) async fn at_once(engine: &Engine, calls: usize, place: &Path) -> Result<Duration> {
     let begun = Instant::now();
     let mut running = JoinSet::new();
     for number in 0..calls {
         let engine = engine.clone();
-        running.spawn(async move { (number, engine.run(Request::new(script(number))).await) });
+        let request = Request::new(script(number)).cwd(place);
+        running.spawn(async move { (number, engine.run(request).await) });
     }
     let replies = running.join_all().await;
     let took = begun.elapsed();

@@ -2,6 +2,8 @@
 
 mod artifact;
 mod confined;
+mod confined_work;
+mod feed;
 mod first_pi;
 mod flood;
 pub(crate) mod idle;
@@ -12,6 +14,7 @@ mod mcp;
 mod minimize;
 mod one_shot;
 mod process;
+mod proxied;
 mod session;
 mod survivor;
 mod terminal;
@@ -49,9 +52,24 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         run: session::run,
     },
     Workload {
+        name: "feed",
+        about: "what telling the feed costs a call",
+        run: feed::run,
+    },
+    Workload {
         name: "confined",
         about: "`true` in a confinement",
         run: confined::run,
+    },
+    Workload {
+        name: "confined-work",
+        about: "builds and mass work on files in a confinement, without and with its files watched",
+        run: confined_work::run,
+    },
+    Workload {
+        name: "proxied",
+        about: "a download through the proxy of a confinement",
+        run: proxied::run,
     },
     Workload {
         name: "first-pi",
@@ -72,6 +90,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "flood-zero",
         about: "1 GiB of zeros, default quota",
         run: flood::zero,
+    },
+    Workload {
+        name: "flood-secrets",
+        about: "1 GiB of lines in which secrets are looked for",
+        run: flood::secrets,
     },
     Workload {
         name: "whole-yes",

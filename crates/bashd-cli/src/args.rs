@@ -4,23 +4,29 @@
 //! users.
 
 mod artifact;
+mod changes;
 mod confine;
+pub(crate) mod examples;
 mod grants;
 mod init;
 mod jobs;
 mod limits;
 mod parse;
 mod servers;
+mod suggest;
 
 use crate::hook::HookedAgent;
 pub(crate) use artifact::{ArtifactAction, ArtifactList, ArtifactRead, ArtifactRm};
+pub(crate) use changes::{
+    ChangesAction, ChangesOptions, ChangesShow, EffectsName, TryOptions, UndoOptions,
+};
 use clap::{Args, Parser, ValueEnum};
 pub(crate) use confine::{ConfineAction, ConfineShow, PresetName};
 pub(crate) use grants::{GrantsAction, GrantsOptions};
 pub(crate) use init::InitOptions;
 pub(crate) use jobs::{
-    JobsAction, JobsFollow, JobsKill, JobsOptions, JobsOutput, JobsRm, JobsScreen, JobsSend,
-    JobsWait,
+    JobsAction, JobsAttach, JobsFollow, JobsKill, JobsOptions, JobsOutput, JobsRm, JobsScreen,
+    JobsSend, JobsWait,
 };
 use limits::Limiting;
 pub(crate) use servers::{Acp, Mcp, Rpc, Serving};
@@ -90,6 +96,9 @@ pub(crate) enum ColorWhen {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
     Run(RunOptions),
+    Try(TryOptions),
+    Changes(ChangesOptions),
+    Undo(UndoOptions),
     Mcp(Mcp),
     Check(CheckOptions),
     Rules(RulesOptions),
@@ -102,6 +111,7 @@ pub(crate) enum Subcommand {
     Minimize(crate::minimize::MinimizeOptions),
     Stats(crate::stats::Stats),
     Console(Console),
+    Top(TopOptions),
     /// List, read and remove output that replies did not show in full.
     #[command(subcommand)]
     Artifact(ArtifactAction),
@@ -109,8 +119,9 @@ pub(crate) enum Subcommand {
     /// Show what commands may reach.
     #[command(subcommand)]
     Confine(ConfineAction),
+    Profiles(ProfilesOptions),
     Schema(Schema),
-    /// Show the configuration.
+    /// Show and edit the configuration.
     #[command(subcommand)]
     Config(ConfigAction),
     Doctor(Doctor),
@@ -121,8 +132,17 @@ pub(crate) enum Subcommand {
     },
     /// Print the manual page (`bashd man | man -l -`).
     Man {
-        /// Print the page of this subcommand instead.
-        subcommand: Option<String>,
+        /// Print the page of this subcommand instead, for example `jobs attach`.
+        subcommand: Vec<String>,
+    },
+    #[command(hide = true)]
+    Outpost(OutpostOptions),
+    /// Print the names that can stand where the last word is, for the completions of shells.
+    #[command(hide = true)]
+    Complete {
+        /// The words so far, the unfinished one last.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
     },
 }
 
@@ -130,6 +150,9 @@ impl Subcommand {
     fn everywhere(&self) -> Option<&Everywhere> {
         match self {
             Self::Run(run) => Some(&run.everywhere),
+            Self::Try(tried) => Some(&tried.run.everywhere),
+            Self::Changes(changes) => Some(changes.everywhere()),
+            Self::Undo(undo) => Some(&undo.everywhere),
             Self::Mcp(mcp) => Some(&mcp.everywhere),
             Self::Check(check) => Some(&check.everywhere),
             Self::Rules(rules) => Some(&rules.everywhere),
@@ -138,10 +161,15 @@ impl Subcommand {
             Self::Hook(hook) => Some(&hook.everywhere),
             Self::Init(init) => Some(init.everywhere()),
             Self::Jobs(jobs) => Some(jobs.everywhere()),
-            Self::Log(log) => Some(&log.everywhere),
+            Self::Log(log) => Some(match &log.action {
+                Some(LogAction::Show(show)) => &show.everywhere,
+                None => &log.everywhere,
+            }),
+            Self::Profiles(profiles) => Some(&profiles.everywhere),
             Self::Minimize(minimize) => Some(&minimize.everywhere),
             Self::Stats(stats) => Some(&stats.everywhere),
             Self::Console(console) => Some(&console.everywhere),
+            Self::Top(top) => Some(&top.everywhere),
             Self::Artifact(ArtifactAction::List(list)) => Some(&list.everywhere),
             Self::Artifact(ArtifactAction::Read(read)) => Some(&read.everywhere),
             Self::Artifact(ArtifactAction::Rm(rm)) => Some(&rm.everywhere),
@@ -149,10 +177,15 @@ impl Subcommand {
             Self::Confine(ConfineAction::Show(show)) => Some(&show.everywhere),
             Self::Schema(schema) => Some(&schema.everywhere),
             Self::Config(ConfigAction::Show(show)) => Some(&show.everywhere),
-            Self::Doctor(doctor) => Some(&doctor.everywhere),
-            Self::Config(ConfigAction::Reference) | Self::Completions { .. } | Self::Man { .. } => {
-                None
+            Self::Config(ConfigAction::Edit { everywhere } | ConfigAction::Path { everywhere }) => {
+                Some(everywhere)
             }
+            Self::Doctor(doctor) => Some(&doctor.everywhere),
+            Self::Config(ConfigAction::Reference)
+            | Self::Completions { .. }
+            | Self::Outpost(_)
+            | Self::Complete { .. }
+            | Self::Man { .. } => None,
         }
     }
 }
@@ -173,6 +206,9 @@ pub(crate) struct RunOptions {
     /// Run the command in this directory.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Run the command at this place of the configuration (docs/places.md).
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) on: Option<String>,
     /// Set an environment variable for the command; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable())]
     pub(crate) env: Vec<Variable>,
@@ -188,10 +224,12 @@ pub(crate) struct RunOptions {
     /// Not available here: sessions need a server.
     #[arg(long, value_name = "NAME", hide = true)]
     pub(crate) session: Option<String>,
-    /// Give the command this file as stdin; `-` is bashd's own stdin.
+    /// Give the command this file as stdin; `-` is bashd's own stdin, `none` is an empty one. By
+    /// default (profile `default`) the command reads bashd's own stdin if that is a pipe or a file.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
     /// Run the command in a terminal of the same size as yours, or else of 120 columns and 40 rows.
+    /// At a terminal, what you type goes to the command.
     #[arg(long)]
     pub(crate) pty: bool,
     /// Return at once; the command continues as a job (`bashd jobs`), until --timeout if that is
@@ -205,15 +243,31 @@ pub(crate) struct RunOptions {
     /// Keep the command's stdin open for `bashd jobs send`.
     #[arg(long)]
     pub(crate) stdin_open: bool,
+    /// When what the command does to files becomes real: now; undoable, when it ends, for `bashd
+    /// undo`; hold, when you apply it. A call can't be earlier than configured (docs/effects.md).
+    #[arg(long, value_name = "MODE")]
+    pub(crate) effects: Option<EffectsName>,
     #[command(flatten)]
     pub(crate) limiting: Limiting,
-    /// The shell script to run, as one argument.
-    #[arg(required_unless_present = "input")]
-    pub(crate) command: Vec<String>,
+    /// One word is a shell script; several are a program and its arguments. Everything from the
+    /// first word on belongs to the command.
+    #[arg(required_unless_present = "input", trailing_var_arg = true)]
+    pub(crate) command: Vec<OsString>,
     #[command(flatten)]
     pub(crate) judging: Judging,
     #[command(flatten)]
     everywhere: Everywhere,
+}
+
+/// Carry out what another bashd orders on stdin: what carriers of places run (docs/outpost.md).
+#[derive(Debug, Args)]
+pub(crate) struct OutpostOptions {
+    /// Be the outpost itself, whose socket is stdin.
+    #[arg(long)]
+    pub(crate) serve: bool,
+    /// Leave after this many seconds without anything to do.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600")]
+    pub(crate) idle: Duration,
 }
 
 /// What happens at the timeout.
@@ -279,6 +333,9 @@ pub(crate) struct RulesOptions {
     /// Print one JSON array.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show only these rules.
+    #[arg(value_name = "RULE")]
+    pub(crate) names: Vec<String>,
     #[command(flatten)]
     everywhere: Everywhere,
 }
@@ -302,12 +359,13 @@ pub(crate) struct HookOptions {
     everywhere: Everywhere,
 }
 
-/// Show past calls, newest first.
+/// Show past calls: the newest last at a terminal, and else first.
 #[derive(Debug, Args)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of its own, given or not"
 )]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct LogOptions {
     /// Print one JSON record per line instead of a table.
     #[arg(long)]
@@ -332,15 +390,67 @@ pub(crate) struct LogOptions {
     pub(crate) limit: usize,
     /// Show only commands that contain this text, ignoring case.
     pub(crate) pattern: Option<String>,
+    #[command(subcommand)]
+    pub(crate) action: Option<LogAction>,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum LogAction {
+    Show(LogShow),
+}
+
+/// Print everything that is recorded about a call.
+#[derive(Debug, Args)]
+pub(crate) struct LogShow {
+    /// The call's id, or the beginning of it; by default the newest call.
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// Print the record as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     everywhere: Everywhere,
 }
 
 /// Run commands at a terminal, watch them and step in.
 ///
-/// At its prompt, `!COMMAND` runs a command and `/help` lists what else you can do.
+/// At its prompt, a command runs as in a shell, and `/help` lists what else you can do.
 #[derive(Debug, Args)]
 pub(crate) struct Console {
+    /// Draw nothing: lines in, lines out. For screen readers, and without a terminal.
+    #[arg(long)]
+    pub(crate) plain: bool,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// Watch the calls of every bashd of this user: open, answer and end them.
+///
+/// Shows client, session, command, state, time and bytes of each. While it is open, a command that
+/// a rule wants approval for, and whose client can ask nobody, waits for your answer here.
+#[derive(Debug, Args)]
+pub(crate) struct TopOptions {
+    /// Print what there is now, and end.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Likewise, as one JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show only calls with this text in their command, client, session or directory, ignoring
+    /// case.
+    pub(crate) pattern: Option<String>,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// List the profiles: the contracts of known tools, and your own.
+#[derive(Debug, Args)]
+pub(crate) struct ProfilesOptions {
+    /// Print one JSON object per line instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     everywhere: Everywhere,
 }
@@ -370,6 +480,16 @@ pub(crate) enum SchemaTool {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ConfigAction {
     Show(ConfigShow),
+    /// Open the configuration file in your editor (`VISUAL`, `EDITOR`), and check it afterwards.
+    Edit {
+        #[command(flatten)]
+        everywhere: Everywhere,
+    },
+    /// Print where the configuration file is.
+    Path {
+        #[command(flatten)]
+        everywhere: Everywhere,
+    },
     /// Print the commented defaults: every key and what it means.
     Reference,
 }

@@ -4,14 +4,15 @@ use crate::args::{ArtifactList, ArtifactRead, ArtifactRm};
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::for_people;
-use crate::print::{BufferedStdout, Paint, Printer};
+use crate::print::{BufferedStdout, CommandOutput, Paint, Printer};
 use crate::settings::ConfigInForce;
 use crate::surroundings;
 use anyhow::Context;
 use bashd::artifact::{ArtifactStore, Grep, Item, Range, Selection, Summary};
-use bashd::ledger::Timestamp;
+use bashd::ledger::{Ledger, RecordQuery, Timestamp};
 use bashd::output::text::Decoder;
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -25,33 +26,62 @@ pub(crate) fn list(
     let stored = stored
         .context("the stored output can't be listed")
         .map_err(|chain| Failure::of(FailureKind::System, chain))?;
-    let mut page = printer.page();
+    let commands = commands(&stored, settings);
+    let mut page = printer.list();
     if arguments.json {
         for summary in &stored {
-            page.line(serde_json::to_value(summary).map_err(broken)?)?;
+            let mut value = serde_json::to_value(summary).map_err(broken)?;
+            value["command"] = json!(commands.get(&*summary.run));
+            page.line(value)?;
         }
     } else if stored.is_empty() {
         printer.remark(Paint::Hint, "artifact:", "nothing is stored");
     } else {
         let head = format!(
-            "{:>6}  {:<19}  {:>8}  {:>10}  {:>8}  {:<8}  {:<13}  {}",
-            "ID", "TIME", "SIZE", "LINES", "DROPPED", "PROFILE", "KIND", "RUN"
+            "{:>6}  {:<19}  {:>8}  {:>10}  {:>8}  {:<8}  {:<13}  {:<20}  {}",
+            "ID", "TIME", "SIZE", "LINES", "DROPPED", "PROFILE", "KIND", "RUN", "COMMAND"
         );
         let head = page.paint(Paint::Title, &head);
         page.line(head)?;
         for summary in &stored {
-            page.line(row(summary))?;
+            let command = commands.get(&*summary.run).map(String::as_str);
+            page.line(row(summary, command.unwrap_or("?")))?;
         }
     }
     page.finish()?;
     Ok(ExitStatus::Success)
 }
 
-fn row(summary: &Summary) -> String {
+/// The commands whose output is stored, by their runs, as far as the ledger has them.
+fn commands<'a>(stored: &'a [Summary], settings: &ConfigInForce) -> BTreeMap<&'a str, String> {
+    let mut found = BTreeMap::new();
+    let mut wanted: BTreeSet<&str> = stored.iter().map(|summary| &*summary.run).collect();
+    let ledger = Ledger::new(settings.config.ledger, settings.config.ledger_dir());
+    let Ok(mut records) = ledger.read(RecordQuery::default()) else {
+        return found;
+    };
+    while !wanted.is_empty()
+        && let Some(record) = records.next()
+    {
+        if let Ok(record) = record
+            && let Some(run) = wanted.take(&*record.id)
+        {
+            found.insert(run, record.command);
+        }
+    }
+    found
+}
+
+fn row(summary: &Summary, command: &str) -> String {
+    /// Columns before the command.
+    const BEFORE: usize = 6 + 2 + 19 + 2 + 8 + 2 + 10 + 2 + 8 + 2 + 8 + 2 + 13 + 2 + 20 + 2;
+    let command = for_people::one_line(command);
+    let room = Printer::columns().map(|columns| columns.saturating_sub(BEFORE).max(16));
+    let command = room.map_or(command.clone(), |room| for_people::cut(&command, room));
     let time = Timestamp::from_millisecond(summary.created_ms as i64).unwrap_or_default();
     let time = time.to_zoned(surroundings::time_zone());
     format!(
-        "{:>6}  {}  {:>8}  {:>10}  {:>8}  {:<8}  {:<13}  {}",
+        "{:>6}  {}  {:>8}  {:>10}  {:>8}  {:<8}  {:<13}  {:<20}  {command}",
         summary.id,
         time.strftime("%Y-%m-%d %H:%M:%S"),
         for_people::size(summary.bytes),
@@ -70,12 +100,21 @@ pub(crate) fn read(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let selection = selection(arguments)?;
+    if arguments.raw {
+        check_raw()?;
+    }
     let store = ArtifactStore::of(&settings.config);
     let artifact = store
         .open(arguments.id)
         .map_err(|error| unavailable(&store, error))?;
+    let artifact = if arguments.raw {
+        artifact.raw()
+    } else {
+        artifact
+    };
     let mut printing = Printing {
         page: printer.page(),
+        shown: CommandOutput::to_stdout(),
         decoder: arguments.json.then(Decoder::new),
         starts_line: true,
         printed: 0,
@@ -89,6 +128,20 @@ pub(crate) fn read(
     let failed = printing.finish();
     result.map_err(|error| unavailable(&store, error))?;
     failed.map_or(Ok(ExitStatus::Success), Err)
+}
+
+/// Secrets are for the person at the terminal, and for no program.
+fn check_raw() -> Result<(), Failure> {
+    let why = if surroundings::is_in_a_run() {
+        "this is a command that bashd runs"
+    } else if !Printer::is_terminal() {
+        "stdout is not a terminal"
+    } else {
+        return Ok(());
+    };
+    let text = format!("--raw shows secrets, and only to a person at a terminal: {why}");
+    let hint = "without --raw, secrets are replaced; docs/secrets.md says what is one";
+    Err(Failure::new(FailureKind::Usage, text).hint(hint))
 }
 
 fn selection(arguments: &ArtifactRead) -> Result<Selection, Failure> {
@@ -133,6 +186,7 @@ pub(crate) fn remove(
 /// Writes the pieces of a selection as they come.
 struct Printing {
     page: BufferedStdout,
+    shown: CommandOutput,
     /// Present if JSON is printed.
     decoder: Option<Decoder>,
     starts_line: bool,
@@ -167,7 +221,7 @@ impl Printing {
         }
         item.write_to(&mut text);
         self.starts_line = text.last().is_none_or(|last| *last == b'\n');
-        self.page.bytes(&text)
+        self.page.bytes(&self.shown.bytes(&text))
     }
 
     /// Writes what is left; fails if anything went wrong.
@@ -183,7 +237,8 @@ impl Printing {
         {
             return Some(failure);
         }
-        self.page.finish().err()
+        let ended = self.page.text(self.shown.end());
+        ended.and_then(|()| self.page.finish()).err()
     }
 }
 

@@ -1,15 +1,35 @@
 //! `bashd confine`: what commands may reach here, and why.
 
-use crate::args::ConfineShow;
+use crate::args::{ConfineShow, PresetName, Subcommand};
 use crate::exit_status::ExitStatus;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::print::{Paint, Printer};
 use crate::settings::ConfigInForce;
 use crate::surroundings;
 use bashd::Request;
-use bashd::plan::{Confinement, ConfinementInForce, PathReach};
+use bashd::plan::{Confinement, ConfinementInForce, Network, PathReach, is_inside};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+
+/// Refuses what would take a confinement off, from inside of one.
+pub(crate) fn refuse_inside(subcommand: &Subcommand) -> Result<(), Failure> {
+    let what = match subcommand {
+        Subcommand::Grants(_) => "grants can be neither seen nor changed",
+        Subcommand::Changes(_) | Subcommand::Undo(_) => {
+            "changes can be neither seen, applied nor undone"
+        }
+        Subcommand::Init(_) => "agents can't be set up",
+        Subcommand::Run(run) if run.judging.confine == Some(PresetName::Off) => {
+            "a confinement can't be taken off"
+        }
+        _ => return Ok(()),
+    };
+    if !is_inside() {
+        return Ok(());
+    }
+    let text = format!("this is inside a confinement, where {what}");
+    Err(Failure::new(FailureKind::Usage, text).hint("do it outside, as the person who confined"))
+}
 
 /// Prints what holds.
 pub(crate) fn show(
@@ -96,7 +116,7 @@ fn page(
             format!("{here}, {} is required{refuses}", confinement.require),
         ),
         ("workspace", confinement.workspace.display().to_string()),
-        ("network", confinement.network.name().to_owned()),
+        ("network", network(confinement)),
     ];
     for (name, text) in texts {
         page.line(format_args!(
@@ -124,6 +144,13 @@ fn page(
         page.line(format_args!("{}: {}{why}", path.display(), word(*reach)))?;
     }
     page.finish()
+}
+
+fn network(confinement: &Confinement) -> String {
+    match confinement.network {
+        Network::Named => confinement.hosts.join(", "),
+        Network::None | Network::All => confinement.network.name().to_owned(),
+    }
 }
 
 fn word(reach: PathReach) -> &'static str {

@@ -7,10 +7,12 @@ use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::ConfigInForce;
 use crate::{
-    acp, check, completions, config, confine, console, doctor, grants, hook, init, jobs, log, man,
-    mcp, minimize, rpc, rules, run, schema, stats,
+    acp, changes, check, complete, completions, config, confine, console, doctor, grants, hook,
+    init, jobs, log, man, mcp, minimize, outpost, profiles, rpc, rules, run, schema, stats,
+    terminal, top,
 };
 use bashd::KeeperSource;
+use bashd::changes::Effects;
 use bashd::exec::TerminalGuardian;
 use std::io;
 
@@ -18,7 +20,7 @@ use std::io;
 pub(crate) struct Early {
     /// The keeper of a `run`.
     keeper: Option<KeeperSource>,
-    /// The guardian of a console's terminal.
+    /// The guardian of a terminal that will be taken.
     guardian: Option<io::Result<TerminalGuardian>>,
 }
 
@@ -27,7 +29,7 @@ impl Early {
     pub(crate) fn fork() -> Self {
         Self {
             keeper: run::fork_early(),
-            guardian: console::guard_early(),
+            guardian: console::guard_early().or_else(terminal::guard_early),
         }
     }
 }
@@ -40,12 +42,22 @@ pub(crate) fn dispatch(
     printer: &Printer,
     early: Early,
 ) -> Result<ExitStatus, Failure> {
+    confine::refuse_inside(subcommand)?;
     let settings = || ConfigInForce::load(everywhere, printer);
+    let Early { keeper, guardian } = early;
     match subcommand {
         Subcommand::Run(arguments) => {
-            let keeper = early.keeper.unwrap_or_else(run::fork_keeper);
-            run::run(keeper, arguments, settings()?, printer)
+            let keeper = keeper.unwrap_or_else(run::fork_keeper);
+            let effects = arguments.effects.map(Into::into);
+            run::run(keeper, (arguments, effects), settings()?, printer)
         }
+        Subcommand::Try(arguments) => {
+            let keeper = keeper.unwrap_or_else(run::fork_keeper);
+            let effects = Some(Effects::Hold);
+            run::run(keeper, (&arguments.run, effects), settings()?, printer)
+        }
+        Subcommand::Changes(arguments) => changes::changes(arguments, &settings()?, printer),
+        Subcommand::Undo(arguments) => changes::undo(arguments, &settings()?, printer),
         Subcommand::Mcp(arguments) => mcp::mcp(arguments, settings()?, printer),
         Subcommand::Check(arguments) => check::check(arguments, &settings()?, printer),
         Subcommand::Rules(arguments) => rules::rules(arguments, &settings()?, printer),
@@ -53,7 +65,11 @@ pub(crate) fn dispatch(
         Subcommand::Rpc(arguments) => rpc::rpc(arguments, settings()?, printer),
         Subcommand::Hook(arguments) => Ok(hook::answer_event(arguments, &settings, printer)),
         Subcommand::Init(arguments) => init::init(arguments, settings()?, printer),
-        Subcommand::Console(_) => console::console(early.guardian, settings()?, printer),
+        Subcommand::Console(args) => {
+            let look = console::ConsoleLook::of(args.plain, printer);
+            console::console(guardian, settings()?, look)
+        }
+        Subcommand::Top(arguments) => top::top(arguments, guardian, &settings()?, printer),
         Subcommand::Jobs(arguments) => jobs::jobs(arguments, &settings()?, printer),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
         Subcommand::Minimize(arguments) => minimize::minimize(arguments, &settings()?, printer),
@@ -71,13 +87,21 @@ pub(crate) fn dispatch(
         Subcommand::Confine(ConfineAction::Show(arguments)) => {
             confine::show(arguments, &settings()?, printer)
         }
+        Subcommand::Profiles(arguments) => profiles::profiles(arguments, &settings()?, printer),
         Subcommand::Schema(arguments) => schema::schema(arguments, &settings()?, printer),
         Subcommand::Config(ConfigAction::Show(arguments)) => {
             config::show(arguments, &settings()?, printer)
         }
+        Subcommand::Config(ConfigAction::Edit { .. }) => config::edit(everywhere, printer),
+        Subcommand::Config(ConfigAction::Path { .. }) => config::path(everywhere, printer),
         Subcommand::Config(ConfigAction::Reference) => config::reference(printer),
-        Subcommand::Doctor(arguments) => doctor::doctor(arguments, &settings()?, printer),
+        Subcommand::Doctor(arguments) => match settings() {
+            Ok(settings) => doctor::doctor(arguments, &settings, printer),
+            Err(failure) => doctor::without_configuration(arguments, &failure, printer),
+        },
+        Subcommand::Outpost(arguments) => outpost::outpost(arguments),
         Subcommand::Completions { shell } => completions::completions(*shell, printer),
-        Subcommand::Man { subcommand } => man::man(subcommand.as_deref(), printer),
+        Subcommand::Complete { words } => complete::complete(words, &settings()?, printer),
+        Subcommand::Man { subcommand } => man::man(subcommand, printer),
     }
 }

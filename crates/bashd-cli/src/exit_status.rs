@@ -9,7 +9,7 @@ use std::process::ExitCode;
 /// |---|---|
 /// | the command's own | `run`: it exited |
 /// | 0 | everything else: done |
-/// | 1 | `doctor`: something that bashd needs is missing; `init`: something was left undone; `jobs wait`, `jobs screen`: a job ended before the condition was met; `minimize test`: a filter fails its test; `log --verify`: a record is altered or missing |
+/// | 1 | `doctor`: something that bashd needs is missing; `init`: something was left undone; `jobs wait`, `jobs screen`: a job ended before the condition was met; `minimize test`: a filter fails its test; `log --verify`: a record is altered or missing; `changes apply`, `undo`: somebody changed a file since |
 /// | 2 | `hook`: the tool call is blocked |
 /// | 124 | `run`: the deadline ended the command; `jobs wait`, `jobs screen`: the condition was not met in time |
 /// | 125 | bashd failed, or the request or the usage was invalid |

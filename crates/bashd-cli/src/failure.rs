@@ -63,11 +63,20 @@ impl Failure {
             FailureKind::Config => "configuration error:",
             FailureKind::System | FailureKind::ReaderGone => "error:",
         };
-        printer.remark(Paint::Bad, what, &format!("{:#}", self.chain));
+        self.tell((Paint::Bad, what), printer);
+        ExitStatus::Failed
+    }
+
+    /// Prints it on stderr as a warning.
+    pub(crate) fn warn(&self, printer: &Printer) {
+        self.tell((Paint::Warning, "warning:"), printer);
+    }
+
+    fn tell(&self, (paint, what): (Paint, &str), printer: &Printer) {
+        printer.remark(paint, what, &format!("{:#}", self.chain));
         for hint in &self.hints {
             printer.remark(Paint::Hint, "hint:", hint);
         }
-        ExitStatus::Failed
     }
 }
 

@@ -76,6 +76,35 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
+/// A text in lines that break between words, for a terminal of this many columns whose first ones
+/// are taken. Without a terminal it is one line.
+pub(crate) fn wrapped(text: &str, taken: usize, columns: Option<usize>) -> Vec<String> {
+    /// Narrower than this, a text is harder to read than a line that the terminal breaks.
+    const LEAST: usize = 24;
+    let Some(columns) = columns else {
+        return vec![text.to_owned()];
+    };
+    let most = columns.saturating_sub(taken).max(LEAST);
+    let width = |text: &str| {
+        text.chars()
+            .filter_map(UnicodeWidthChar::width)
+            .sum::<usize>()
+    };
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        if line.is_empty() {
+            line.push_str(word);
+        } else if width(line) + 1 + width(word) <= most {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +151,17 @@ mod tests {
             one_line("a\nb\t\u{1b}[31mc\u{202e}\r\n"),
             "a↵b \u{fffd}[31mc\u{fffd}"
         );
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        let text = "the quick brown fox jumps over the lazy dog";
+        assert_eq!(wrapped(text, 0, None), [text]);
+        assert_eq!(
+            wrapped(text, 6, Some(30)),
+            ["the quick brown fox", "jumps over the lazy dog"]
+        );
+        assert_eq!(wrapped("", 0, Some(80)), [""]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) fn grants(
 fn list(grants: &Grants, as_json: bool, printer: &Printer) -> Result<ExitStatus, Failure> {
     let listed = grants.list();
     let listed = failed(listed, "the grants can't be listed")?;
-    let mut page = printer.page();
+    let mut page = printer.list();
     if as_json {
         for grant in &listed {
             let line = serde_json::to_value(grant);

@@ -3,7 +3,7 @@
 use crate::args::Everywhere;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
-use crate::print::{Paint, Printer};
+use crate::print::{CommandOutput, Paint, Printer};
 use crate::settings::ConfigInForce;
 use anyhow::Context;
 use bashd::minimize::user::UserFilters;
@@ -52,7 +52,7 @@ pub(crate) enum MinimizeAction {
     ///
     /// Exits with status 1 when a test fails or the file is invalid.
     Test {
-        /// The file; by default the one that `shellMinimizer.settingsPath` names.
+        /// The file; by default the one that `shell_minimizer.settings_path` names.
         file: Option<PathBuf>,
     },
 }
@@ -68,7 +68,7 @@ pub(crate) fn minimize(
         let file = file.as_ref().or(minimizer.settings_path.as_ref());
         let file = file.ok_or_else(|| {
             Failure::new(FailureKind::Usage, "there is no filter file to test")
-                .hint("name one, or set `shellMinimizer.settingsPath`")
+                .hint("name one, or set `shell_minimizer.settings_path`")
         })?;
         return test(file, printer);
     }
@@ -114,7 +114,7 @@ pub(crate) fn minimize(
         // Unchanged output stays the same to the byte.
         let shown = result.as_ref().map(|digest| digest.text.as_bytes());
         let mut page = printer.page();
-        page.bytes(shown.unwrap_or(&bytes))?;
+        page.bytes(&CommandOutput::to_stdout().bytes(shown.unwrap_or(&bytes)))?;
         page.finish()?;
     }
     Ok(ExitStatus::Success)

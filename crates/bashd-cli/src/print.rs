@@ -5,9 +5,11 @@
 use crate::args::ColorWhen;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
-use crate::render::{StyledLine, Tone};
+use crate::render::{ColoursOnly, StyledLine, Tone};
 use crate::surroundings::ColorHints;
 use anstyle::{AnsiColor, Style};
+use bashd::output::text::Decoder;
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::os::fd::AsFd;
@@ -69,6 +71,22 @@ impl Printer {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
+    /// Whether anything that is printed reaches a terminal.
+    pub(crate) fn reaches_terminal() -> bool {
+        io::stderr().is_terminal() || io::stdout().is_terminal()
+    }
+
+    /// Writes what is for the terminal itself, if there is one.
+    pub(crate) fn to_terminal(sign: &str) {
+        if io::stderr().is_terminal() {
+            Self::err(sign);
+        } else if io::stdout().is_terminal() {
+            let mut out = io::stdout().lock();
+            // Nobody misses a sign at a terminal that is gone.
+            let _ = out.write_all(sign.as_bytes()).and_then(|()| out.flush());
+        }
+    }
+
     /// Writes a line for people to stderr, if that is a terminal.
     pub(crate) fn err_line(&self, line: &StyledLine) {
         if io::stderr().is_terminal() {
@@ -116,7 +134,18 @@ impl Printer {
     /// Opens stdout for many lines.
     pub(crate) fn page(&self) -> BufferedStdout {
         BufferedStdout {
-            writer: BufWriter::new(io::stdout().lock()),
+            sink: PageSink::Stdout(BufWriter::new(io::stdout().lock())),
+            colors: self.out,
+        }
+    }
+
+    /// Opens stdout for a list: at a terminal, a long one is shown in the user's pager.
+    pub(crate) fn list(&self) -> BufferedStdout {
+        if !Self::is_terminal() {
+            return self.page();
+        }
+        BufferedStdout {
+            sink: PageSink::List(Vec::new()),
             colors: self.out,
         }
     }
@@ -155,26 +184,90 @@ impl Printer {
     }
 }
 
+/// What commands wrote, on its way to stdout or stderr: exact, unless that is a terminal. There it
+/// keeps its colours, and acts on nothing.
+#[derive(Debug)]
+pub(crate) struct CommandOutput {
+    decoder: Decoder,
+    colours: Option<ColoursOnly>,
+}
+
+impl CommandOutput {
+    /// On its way to stdout.
+    pub(crate) fn to_stdout() -> Self {
+        Self::to(io::stdout().is_terminal())
+    }
+
+    /// On its way to stderr.
+    pub(crate) fn to_stderr() -> Self {
+        Self::to(io::stderr().is_terminal())
+    }
+
+    fn to(is_terminal: bool) -> Self {
+        Self {
+            decoder: Decoder::new(),
+            colours: is_terminal.then(ColoursOnly::default),
+        }
+    }
+
+    /// What of a text is written.
+    pub(crate) fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        match &mut self.colours {
+            Some(colours) => colours.push(text).into(),
+            None => text.into(),
+        }
+    }
+
+    /// Likewise for bytes, which may break a character in two.
+    pub(crate) fn bytes<'b>(&mut self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        match &mut self.colours {
+            Some(colours) => colours.push(&self.decoder.push(bytes)).into_bytes().into(),
+            None => bytes.into(),
+        }
+    }
+
+    /// What comes after the last of it: a colour that was left on ends.
+    pub(crate) fn end(&mut self) -> &'static str {
+        self.colours.as_mut().map_or("", ColoursOnly::end)
+    }
+}
+
 /// stdout, buffered.
 pub(crate) struct BufferedStdout {
-    writer: BufWriter<StdoutLock<'static>>,
+    sink: PageSink,
     colors: Colors,
+}
+
+/// Where the lines go.
+enum PageSink {
+    Stdout(BufWriter<StdoutLock<'static>>),
+    /// All of them are shown at the end.
+    List(Vec<u8>),
+}
+
+impl PageSink {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Stdout(writer) => writer,
+            Self::List(text) => text,
+        }
+    }
 }
 
 impl BufferedStdout {
     /// Writes text as it is.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
-        self.writer.write_all(text.as_bytes()).map_err(failure)
+        self.bytes(text.as_bytes())
     }
 
     /// Writes bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.writer.write_all(bytes).map_err(failure)
+        self.sink.writer().write_all(bytes).map_err(failure)
     }
 
     /// Writes a line.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
-        writeln!(self.writer, "{line}").map_err(failure)
+        writeln!(self.sink.writer(), "{line}").map_err(failure)
     }
 
     /// The text in its color, if colors are on.
@@ -183,8 +276,11 @@ impl BufferedStdout {
     }
 
     /// Makes sure that everything is written.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
-        self.writer.flush().map_err(failure)
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        match self.sink {
+            PageSink::Stdout(mut writer) => writer.flush().map_err(failure),
+            PageSink::List(text) => crate::pager::show(&text),
+        }
     }
 }
 
@@ -206,8 +302,9 @@ fn columns_of(stream: impl AsFd) -> Option<usize> {
 
 fn paint_of(tone: Tone) -> Option<Paint> {
     match tone {
-        Tone::Plain => None,
-        Tone::Command => Some(Paint::Title),
+        // Here a command's text has only the colors that we give it.
+        Tone::Plain | Tone::Own(_) => None,
+        Tone::Command | Tone::Found => Some(Paint::Title),
         Tone::Faint => Some(Paint::Faint),
         Tone::Good => Some(Paint::Good),
         Tone::Bad => Some(Paint::Bad),

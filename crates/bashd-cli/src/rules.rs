@@ -3,7 +3,8 @@
 
 use crate::args::RulesOptions;
 use crate::exit_status::ExitStatus;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
+use crate::for_people;
 use crate::print::{Paint, Printer};
 use crate::settings::ConfigInForce;
 use bashd::Profile;
@@ -41,7 +42,18 @@ pub(crate) fn rules(
         )
     });
     let own = settings.config.rules.iter().map(line_of_own);
-    let lines: Vec<RuleLine> = compiled_in.chain(own).collect();
+    let mut lines: Vec<RuleLine> = compiled_in.chain(own).collect();
+    if let Some(unknown) = arguments
+        .names
+        .iter()
+        .find(|name| lines.iter().all(|line| line.name != **name))
+    {
+        let message = format!("there is no rule `{unknown}`");
+        return Err(Failure::new(FailureKind::Usage, message).hint("bashd rules lists them"));
+    }
+    if !arguments.names.is_empty() {
+        lines.retain(|line| arguments.names.contains(&line.name));
+    }
     if arguments.json {
         let all: Vec<Value> = lines.iter().map(as_json).collect();
         printer.out(&format!("{}\n", Value::Array(all)))?;
@@ -119,7 +131,7 @@ fn as_json(line: &RuleLine) -> Value {
 }
 
 fn show(lines: &[RuleLine], profile: &Profile, printer: &Printer) -> Result<(), Failure> {
-    let mut page = printer.page();
+    let mut page = printer.list();
     let count = lines.iter().filter(|line| line.is_on).count();
     page.line(format_args!(
         "profile {}: {count} of {} rules are on",
@@ -134,10 +146,14 @@ fn show(lines: &[RuleLine], profile: &Profile, printer: &Printer) -> Result<(), 
             page.paint(Paint::Faint, "off")
         };
         page.line(format_args!("{state} {}", line.name))?;
-        page.line(format_args!("    {}", line.about))?;
-        page.line(format_args!("    why: {}", line.why))?;
-        if !line.example.is_empty() {
-            page.line(format_args!("    example: {}", line.example))?;
+        let example = format!("example: {}", line.example);
+        let (about, why) = (line.about.clone(), format!("why: {}", line.why));
+        let shown = [about, why, example];
+        let has_example = usize::from(!line.example.is_empty());
+        for text in shown.iter().take(2 + has_example) {
+            for part in for_people::wrapped(text, 4, Printer::columns()) {
+                page.line(format_args!("    {part}"))?;
+            }
         }
     }
     page.finish()

@@ -35,7 +35,7 @@ pub(crate) fn schema(
         Some(SchemaTool::Job) => schema::job_definition(&profile, &settings.config).ok_or_else(|| {
             let text = match &profile.job_tool {
                 Some(_) => format!(
-                    "profile `{}` has its job tool only if `async.enabled` or `bash.autoBackground.enabled` is on",
+                    "profile `{}` has its job tool only if `async.enabled` or `bash.auto_background.enabled` is on",
                     profile.name
                 ),
                 None => format!("profile `{}` has no job tool", profile.name),

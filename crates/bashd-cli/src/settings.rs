@@ -5,8 +5,10 @@ use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
 use crate::surroundings::{self, BashdPaths};
 use bashd::config::{Config, ConfigFile, ConfigReport, Sources, resolve};
+use bashd::place::{PlaceKind, PlaceSettings};
 use bashd::profile::Profile;
 use bashd::profile::library::{Library, Missing};
+use bashd::slip;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,9 +43,18 @@ impl ConfigInForce {
             flags: everywhere.set.clone(),
             file,
         };
-        let (config, report) = resolve(&sources).map_err(|error| {
+        let (mut config, report) = resolve(&sources).map_err(|error| {
             Failure::from(error).hint("`bashd config reference` explains every key")
         })?;
+        for (file, error) in config.secrets.learn(&surroundings::environment()) {
+            let file = file.display();
+            printer.warn(&format!(
+                "`secrets.files`: {file} can't be read ({error}): what is in it is not hidden"
+            ));
+        }
+        for place in &mut config.places {
+            reached_by_this_program(place);
+        }
         for warning in &report.warnings {
             printer.warn(&warning.to_string());
         }
@@ -60,12 +71,24 @@ impl ConfigInForce {
         let profiles = Library::new(self.config.profiles_dir.clone());
         profiles.get(name).map_err(|missing| match missing {
             Missing::Unknown(_) => {
-                let names: Vec<&str> = Profile::names().collect();
+                let names = crate::profiles::names(self);
+                let near = slip::meant(name, names.iter().map(String::as_str));
+                let near = near.map(|known| format!("did you mean {known}? "));
+                let near = near.unwrap_or_default();
                 Failure::new(FailureKind::Usage, format!("there is no profile `{name}`"))
-                    .hint(format!("one of: {}", names.join(", ")))
+                    .hint(format!("{near}one of: {}", names.join(", ")))
             }
             Missing::Broken(error) => error.into(),
         })
+    }
+}
+
+/// A place whose carrier is left open is reached by this program itself.
+fn reached_by_this_program(place: &mut PlaceSettings) {
+    if let PlaceKind::Pipe { command } = &mut place.kind
+        && command.is_empty()
+    {
+        *command = vec![surroundings::this_program(), "outpost".to_owned()];
     }
 }
 

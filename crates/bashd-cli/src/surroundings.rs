@@ -42,6 +42,19 @@ pub(crate) struct ColorHints {
     pub(crate) dumb_terminal: bool,
 }
 
+/// What the environment says about the terminal.
+#[derive(Debug)]
+pub(crate) struct TerminalHints {
+    /// `TERM`.
+    pub(crate) term: String,
+    /// `TERM_PROGRAM`.
+    pub(crate) program: String,
+    /// Whether tmux or screen is between us and it.
+    pub(crate) is_multiplexed: bool,
+    /// Whether the person's desktop is on this machine.
+    pub(crate) has_desktop: bool,
+}
+
 /// Whether a command of ours started this process.
 pub(crate) fn is_in_a_run() -> bool {
     env::var_os(env_vars::RUN).is_some()
@@ -87,6 +100,24 @@ pub(crate) fn places() -> Result<BashdPaths, Failure> {
     })
 }
 
+/// Where data may be that packages bring along: beside the program (in a wheel), in the directory
+/// for data of the place where it is installed (`/usr/share/bashd` for `/usr/bin`), or in the
+/// user's own.
+pub(crate) fn data_dirs() -> Vec<PathBuf> {
+    let program = env::current_exe().ok();
+    let folder = program.as_deref().and_then(Path::parent);
+    let shared = folder.and_then(Path::parent);
+    let given = set("XDG_DATA_HOME").map(PathBuf::from);
+    let given = given.filter(|path| path.is_absolute());
+    let own = given.or_else(|| Some(env::home_dir()?.join(".local/share")));
+    let folders = [
+        folder.map(Path::to_owned),
+        shared.map(|prefix| prefix.join("share/bashd")),
+        own.map(|own| own.join("bashd")),
+    ];
+    folders.into_iter().flatten().collect()
+}
+
 /// Finds where agents have their files.
 pub(crate) fn agent_places() -> Result<AgentPlaces, Failure> {
     let home = env::home_dir().filter(|home| home.is_absolute());
@@ -117,6 +148,11 @@ pub(crate) fn own_program() -> Result<PathBuf, Failure> {
     Ok(in_path.into_iter().find(is_own).unwrap_or(own))
 }
 
+/// The whole environment.
+pub(crate) fn environment() -> Vec<(OsString, OsString)> {
+    env::vars_os().collect()
+}
+
 /// The variables that may override configuration keys.
 pub(crate) fn variables() -> Vec<(OsString, OsString)> {
     let is_ours = |name: &OsString| {
@@ -133,6 +169,21 @@ pub(crate) fn for_commands(cwd: Option<&Path>) -> Result<bashd::Surroundings, Fa
         cwd: self::cwd().or_else(|failure| given.ok_or(failure))?,
         env: env::vars_os().collect(),
     })
+}
+
+/// The path of this program.
+pub(crate) fn this_program() -> String {
+    let path = env::current_exe().unwrap_or_else(|_| PathBuf::from("bashd"));
+    path.to_string_lossy().into_owned()
+}
+
+/// What the commands of an outpost inherit: it stays, so it is in the home.
+pub(crate) fn for_outpost() -> bashd::Surroundings {
+    let home = env::home_dir().filter(|home| home.is_dir());
+    bashd::Surroundings {
+        cwd: home.unwrap_or_else(|| PathBuf::from("/")),
+        env: env::vars_os().collect(),
+    }
 }
 
 /// What a single command inherits. If the current directory is gone, its former path is used, so
@@ -165,6 +216,51 @@ pub(crate) fn cwd() -> Result<PathBuf, Failure> {
 /// The directories in which programs are looked up.
 pub(crate) fn search_path() -> Vec<PathBuf> {
     env::split_paths(&set("PATH").unwrap_or_default()).collect()
+}
+
+/// The program in which long lists are shown.
+#[derive(Debug)]
+pub(crate) struct UserPager {
+    /// As a command line.
+    pub(crate) command: OsString,
+    /// What `LESS` is set to, unless the user did.
+    pub(crate) less: Option<&'static str>,
+}
+
+/// The user's pager; none if that is `cat` or empty.
+pub(crate) fn pager() -> Option<UserPager> {
+    let chosen = env::var_os("PAGER").unwrap_or_else(|| "less".into());
+    let is_none = chosen.is_empty() || chosen == "cat";
+    (!is_none).then(|| UserPager {
+        command: chosen,
+        less: set("LESS").is_none().then_some("FRX"),
+    })
+}
+
+/// The user's editor, as a command line.
+pub(crate) fn editor() -> Option<OsString> {
+    let usual = ["sensible-editor", "nano", "vim", "vi"].map(OsString::from);
+    let chosen = ["VISUAL", "EDITOR"].into_iter().find_map(set);
+    chosen.or_else(|| usual.into_iter().find(|name| finds(name)))
+}
+
+/// Whether there is a program of this name.
+pub(crate) fn finds(name: impl AsRef<Path>) -> bool {
+    let mut folders = search_path().into_iter();
+    folders.any(|folder| folder.join(&name).exists())
+}
+
+/// What the environment says about the terminal.
+pub(crate) fn terminal_hints() -> TerminalHints {
+    let text = |name| set(name).map(|value| value.to_string_lossy().into_owned());
+    let (term, program) = (text("TERM"), text("TERM_PROGRAM"));
+    let is_set = |names: &[&str]| names.iter().any(|name| set(name).is_some());
+    TerminalHints {
+        term: term.unwrap_or_default(),
+        program: program.unwrap_or_default(),
+        is_multiplexed: is_set(&["TMUX", "STY"]),
+        has_desktop: is_set(&["WAYLAND_DISPLAY", "DISPLAY"]) && !is_set(&["SSH_CONNECTION"]),
+    }
 }
 
 /// What the environment says about colors.

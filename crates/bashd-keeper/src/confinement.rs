@@ -9,6 +9,14 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// The file that says to whom looks that it is in a confined view. It can't be removed there.
+pub const INSIDE: &str = "/run/bashd-confined";
+
+/// Whether this process is in a confined view.
+pub fn is_inside() -> bool {
+    Path::new(INSIDE).exists()
+}
+
 /// What a command may reach. Every path is absolute; those that do not exist are skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
@@ -28,14 +36,47 @@ pub struct Confinement {
     pub sockets: Vec<PathBuf>,
     /// What of the network it has.
     pub network: Network,
+    /// The hosts that it may connect to, if its network is [`Network::Named`] (`hosts`).
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// Addresses of names, as `name=address`, that are not asked for.
+    #[serde(default)]
+    pub resolve: Vec<String>,
     /// A home whose files it may change for itself alone: the changes go with the run.
     pub home: Option<PathBuf>,
+    /// Directories whose changes go to a layer that stays, and not to the machine.
+    #[serde(default)]
+    pub layers: Vec<HeldLayer>,
     /// Files of ours that it needs, even where they are in something hidden.
     pub bring: Vec<PathBuf>,
     /// The level below which nothing runs.
     pub require: Level,
     /// The level that is tried first.
     pub most: Level,
+    /// Whether its calls are watched, so that refused files can be told.
+    #[serde(default)]
+    pub watches_files: bool,
+}
+
+/// A directory that a command changes in a layer of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldLayer {
+    /// The directory.
+    pub root: PathBuf,
+    /// Where the layer is: what changed is in [`HeldLayer::upper`]. Locked while it is in use.
+    pub directory: PathBuf,
+}
+
+impl HeldLayer {
+    /// Where what changed is.
+    pub fn upper(&self) -> PathBuf {
+        self.directory.join("upper")
+    }
+
+    /// What the kernel works with.
+    pub fn work(&self) -> PathBuf {
+        self.directory.join("work")
+    }
 }
 
 /// What a command can do with a path.
@@ -84,6 +125,8 @@ pub enum Network {
     /// None but its own loopback.
     #[default]
     None,
+    /// Hosts by name, through a proxy.
+    Named,
     /// That of the machine.
     All,
 }
@@ -131,9 +174,26 @@ impl Network {
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
+            Self::Named => "named",
             Self::All => "all",
         }
     }
+
+    /// Whether a command with it has a network namespace of its own, where there are any.
+    pub fn is_own(self) -> bool {
+        self != Self::All
+    }
+}
+
+/// How a command gets at the hosts that it may connect to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostAccess {
+    /// Programs that heed the variables for proxies do.
+    Proxy,
+    /// So do all others, at the ports that rules name and at the usual ones: names lead to the
+    /// proxy.
+    Transparent,
 }
 
 /// The confinement that holds for a command.
@@ -145,6 +205,15 @@ pub struct ConfinementInForce {
     pub preset: String,
     /// What of the network the command has.
     pub network: Network,
+    /// The hosts that it may connect to, if these are listed.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// How it gets at them.
+    #[serde(default)]
+    pub hosts_by: Option<HostAccess>,
+    /// Whether refused files are told.
+    #[serde(default)]
+    pub files_watched: bool,
     /// Why it is held by less than the most.
     pub reason: Option<String>,
 }

@@ -151,6 +151,13 @@ pub struct Restraint {
     pub confinement: Option<Confinement>,
 }
 
+impl Restraint {
+    /// Whether it limits what a command may use up.
+    pub fn is_limited(&self) -> bool {
+        !self.resources.is_unlimited()
+    }
+}
+
 /// Decides how limits are enforced; `None` if nothing is limited and nothing confined.
 pub fn restraint(
     resources: Resources,

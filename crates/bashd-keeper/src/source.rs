@@ -30,7 +30,7 @@ pub trait Source {
         let last = self.read(length.saturating_sub(1)..length)?.pop();
         Ok(match last {
             Some(StreamPiece::Kept(byte)) => byte != b"\n",
-            Some(StreamPiece::Dropped(_)) => true,
+            Some(StreamPiece::Dropped(_) | StreamPiece::Replaced { .. }) => true,
             None => false,
         })
     }
@@ -47,8 +47,13 @@ fn scan_for_line<S: Source + ?Sized>(source: &S, line: u64) -> std::io::Result<O
     let (mut offset, mut seen) = (0, 0);
     while seen < line && offset < source.len() {
         for piece in source.read(offset..(offset + STEP).min(source.len()))? {
-            let StreamPiece::Kept(bytes) = piece else {
-                return Ok(None);
+            let bytes = match piece {
+                StreamPiece::Kept(bytes) => bytes,
+                StreamPiece::Replaced { bytes, .. } => {
+                    offset += bytes;
+                    continue;
+                }
+                StreamPiece::Dropped(_) => return Ok(None),
             };
             for newline in memchr::memchr_iter(b'\n', &bytes) {
                 seen += 1;
@@ -69,6 +74,32 @@ pub enum StreamPiece {
     Kept(Vec<u8>),
     /// This many bytes were dropped here.
     Dropped(u64),
+    /// These are there and must not be shown. No line break is among them.
+    Replaced {
+        /// How many they are.
+        bytes: u64,
+        /// What is shown instead; nothing, if they go on with what an earlier piece stands for.
+        by: String,
+    },
+}
+
+impl StreamPiece {
+    /// Bytes of the stream that it stands for.
+    pub fn span(&self) -> u64 {
+        match self {
+            Self::Kept(bytes) => bytes.len() as u64,
+            Self::Dropped(bytes) | Self::Replaced { bytes, .. } => *bytes,
+        }
+    }
+
+    /// What is shown of it; `None` if it was dropped.
+    pub fn shown(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Kept(bytes) => Some(bytes),
+            Self::Replaced { by, .. } => Some(by.into_bytes()),
+            Self::Dropped(_) => None,
+        }
+    }
 }
 
 /// What a window left out.

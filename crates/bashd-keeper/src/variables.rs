@@ -56,14 +56,15 @@ impl Variables {
         self.push(name, value);
     }
 
-    /// Removes all but those whose names should stay.
-    pub fn retain(&mut self, mut stays: impl FnMut(&OsStr) -> bool) {
+    /// Removes all but those that should stay, by name and value.
+    pub fn retain(&mut self, mut stays: impl FnMut(&OsStr, &OsStr) -> bool) {
         let (mut block, mut ends) = (Vec::with_capacity(self.block.len()), Vec::new());
         for range in (0..self.ends.len()).filter_map(|at| self.range(at)) {
             let Some(entry) = self.entry(range.clone()) else {
                 continue;
             };
-            if stays(OsStr::from_bytes(split(entry).0)) {
+            let (name, value) = split(entry);
+            if stays(OsStr::from_bytes(name), OsStr::from_bytes(value)) {
                 block.extend_from_slice(self.block.get(range).unwrap_or_default());
                 ends.push(block.len());
             }
@@ -89,7 +90,7 @@ impl Variables {
             .rev()
             .filter(|(name, _)| names.insert(*name));
         let new: Vec<_> = last_of_each.collect();
-        self.retain(|name| !names.contains(name.as_bytes()));
+        self.retain(|name, _| !names.contains(name.as_bytes()));
         for (name, value) in new.into_iter().rev() {
             self.push(name, value);
         }
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(variables.get("V1"), Some(OsStr::new("90001")));
         variables.extend((0..50_000).map(named));
         assert_eq!(variables.get("V1"), Some(OsStr::new("1")));
-        variables.retain(|name| name.as_bytes().ends_with(b"7"));
+        variables.retain(|name, _| name.as_bytes().ends_with(b"7"));
         assert_eq!(variables.iter().count(), 9_000);
     }
 
@@ -270,7 +271,7 @@ mod tests {
         ) {
             let mut variables: Variables = told.iter().map(|(n, v)| (n, v)).collect();
             let mut map: BTreeMap<_, _> = told.into_iter().collect();
-            variables.retain(|name| name != OsStr::new(&out));
+            variables.retain(|name, _| name != OsStr::new(&out));
             map.remove(&out);
             let sorted: BTreeMap<_, _> = pairs(&variables).into_iter().collect();
             prop_assert_eq!(sorted.len(), variables.c_strings().count());

@@ -147,8 +147,13 @@ impl Page<'_> {
         }
         if self.plain.has_frames {
             remarks.push("overwritten frames left out".to_owned());
+        } else if self.plain.has_colours {
+            remarks.push("colours kept only where nothing else tells".to_owned());
         } else if self.plain.text.len() < self.raw.len() {
             remarks.push("colours removed".to_owned());
+        }
+        if self.plain.has_links {
+            remarks.push("addresses of links in <>".to_owned());
         }
         if changes.repeats > 0 {
             remarks.push(exact::REPEATS.to_owned());
@@ -161,9 +166,6 @@ impl Page<'_> {
         }
         if let Some(mark) = changes.word_mark {
             remarks.push(format!("{mark}{}", exact::WORDS));
-        }
-        if changes.again > 0 {
-            remarks.push(exact::AGAIN.to_owned());
         }
         text.push_str(MARKER);
         if !remarks.is_empty() {

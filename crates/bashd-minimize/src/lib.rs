@@ -143,6 +143,8 @@ pub enum Unchanged {
     UnknownCommand,
     /// It was requested in a machine-readable format.
     MachineFormat,
+    /// Its colours are part of what it says.
+    Colours,
     /// A pipeline ends in an unknown program.
     UnknownPipeline,
     /// It is the content of a file.
@@ -168,6 +170,7 @@ impl Unchanged {
             Self::Unread => "the script is too large",
             Self::UnknownCommand => "the command's name is not known before it runs",
             Self::MachineFormat => "the command was asked for machine-readable output",
+            Self::Colours => "its colours are part of what it says",
             Self::UnknownPipeline => "the pipeline ends in an unknown program",
             Self::Content => "it is the content of a file",
             Self::Excluded => "the settings exclude the program",

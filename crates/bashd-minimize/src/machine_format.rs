@@ -54,6 +54,17 @@ pub(super) fn is_asked(invocation: &Invocation) -> bool {
     false
 }
 
+/// Whether a command was asked to mark what changed by colours alone: without them a word that is
+/// gone looks like one that is there.
+pub(super) fn has_colours_for_marks(invocation: &Invocation) -> bool {
+    let asks = |argument: &String| {
+        let (option, value) = argument.split_once('=').unwrap_or((argument.as_str(), ""));
+        matches!(option, "--color-words" | "--color-moved")
+            || option == "--word-diff" && value == "color"
+    };
+    invocation.program == "git" && invocation.arguments.iter().any(asks)
+}
+
 /// `format:%H`, `json`, `jsonpath={…}`
 fn names_machine_format(value: &str) -> bool {
     let name = value.split(['=', ':', ',']).next().unwrap_or(value);

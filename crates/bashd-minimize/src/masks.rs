@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// What earlier scripts of a shell may have changed about the names and statuses of later ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ShellMasks {
     /// Functions and aliases.
     names: BTreeSet<String>,

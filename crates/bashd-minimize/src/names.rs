@@ -92,6 +92,15 @@ const NAMES: &[KeptNames] = &[
         ],
     },
     KeptNames {
+        pattern: r"(?i)(?-u:\b)skipp(?:ed|ing)(?-u:\b)",
+        standing: NameStanding::Grouped,
+        reason: "something did not happen, in a program's own words",
+        cases: &[
+            "skipped tenant-18: locked by migration 0042",
+            "Skipping b.py",
+        ],
+    },
+    KeptNames {
         pattern: r"(?:^|\s)[dlcbps-][rwxsStT-]{9}[+.@]?\s|(?i)(?-u:\b)(?:rm|rmdir|unlink|chmod|chown|sudo|setuid|setfacl|mkfs|dd|truncate|shred)(?-u:\b) |(?-u:\b)(?:delet|remov|dropp|eras|purg|overwrit|uninstall|wip(?:ed|ing))\w*|mode 1\d{5}",
         standing: NameStanding::Grouped,
         reason: "what may be read, and what is gone",

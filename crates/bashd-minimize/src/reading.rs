@@ -72,6 +72,9 @@ pub(crate) fn read(script: &Script) -> Result<ScriptReading, Unchanged> {
         if machine_format::is_asked(&invocation) {
             return Err(Unchanged::MachineFormat);
         }
+        if machine_format::has_colours_for_marks(&invocation) {
+            return Err(Unchanged::Colours);
+        }
         // Its lines are those of the stages before it.
         if command.place.stage > 0 && is_one_of(PASSING, command) {
             continue;
@@ -104,11 +107,21 @@ pub(crate) fn read(script: &Script) -> Result<ScriptReading, Unchanged> {
 /// define what only the shell that reads them knows.
 const MASKING: &str = "trap alias eval source . enable hash builtin";
 
+/// Constructs that have a status of their own, wherever they stand: a command after them, or
+/// before, says nothing about it. `case` may have one without any command in it.
+const WITH_A_STATUS: [Construct; 6] = [
+    Construct::Negation,
+    Construct::Function,
+    Construct::Test,
+    Construct::Arithmetic,
+    Construct::Condition,
+    Construct::Coprocess,
+];
+
 /// Whether something in the script may change what a status means, or what a name stands for.
 fn may_be_masked(script: &Script) -> bool {
-    script.constructs.contains(Construct::Negation)
-        || script.constructs.contains(Construct::Function)
-        || script.commands.iter().any(masks)
+    let has = |construct: &Construct| script.constructs.contains(*construct);
+    WITH_A_STATUS.iter().any(has) || script.commands.iter().any(masks)
 }
 
 /// Whether a command may change what a status means, or what a name stands for.
@@ -376,11 +389,49 @@ mod tests {
         }
     }
 
+    /// The tool is not the last that was executed, though no other command is.
+    #[test]
+    fn tests_and_arithmetic_have_a_status_of_their_own() {
+        for command in [
+            "cargo test; (( 1 ))",
+            "cargo test || (( $? == 101 ))",
+            "cargo test; [[ $? -ne 77 ]]",
+            "cargo test || [[ $? == 101 ]]",
+            "cargo test; [[ -n x ]]",
+            "cd . && cargo test || [[ x ]]",
+            "sh -c \"cargo test\" || [[ 1 ]]",
+            "bash -c 'cargo test; (( 1 ))'",
+            "bash -c 'cargo test; [[ 1 ]]'",
+            "bash -c 'cargo test; case x in y) ;; esac'",
+            "time cargo test; (( 1 ))",
+            "cargo test && (( 1 )) || [[ a ]]",
+            "cargo test; case x in y) ;; esac",
+            "cargo test; case x in esac",
+            "set -u\ncargo test\n(( 2 > 1 ))",
+            "cargo test; if [[ x ]]; then (( 1 )); fi",
+            "cargo test; ( (( 1 )) )",
+            "cargo test; { [[ 1 ]]; }",
+            "cargo test; for x in; do :; done",
+            "cargo test; for ((;0;)); do :; done",
+            "cargo test; x=1",
+            "cargo test; > out",
+            "cargo test; let x=1",
+            "cargo test; f() { :; }",
+        ] {
+            let found = reading(command).map_or(StatusMeaning::Unsure, |reading| reading.status);
+            assert_eq!(found, StatusMeaning::Unsure, "{command}");
+        }
+    }
+
     #[test]
     fn what_is_not_for_a_model_stays() {
         for (command, why) in [
             ("cargo test --message-format=json", Unchanged::MachineFormat),
             ("git status --porcelain", Unchanged::MachineFormat),
+            ("git diff --color-words", Unchanged::Colours),
+            ("git log -p --color-words=. -1", Unchanged::Colours),
+            ("git show --word-diff=color HEAD", Unchanged::Colours),
+            ("git diff --color-moved=zebra", Unchanged::Colours),
             ("git log | python3 count.py", Unchanged::UnknownPipeline),
             (
                 "git ls-files | while read f; do wc -l $f; done",

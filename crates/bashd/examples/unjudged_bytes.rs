@@ -18,7 +18,7 @@ fn all_bytes(stream: &impl Source) -> io::Result<Vec<u8>> {
     for piece in stream.read(0..stream.len())? {
         match piece {
             StreamPiece::Kept(kept) => bytes.extend(kept),
-            StreamPiece::Dropped(count) => {
+            StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => {
                 return Err(io::Error::other(format!("{count} bytes were dropped")));
             }
         }

@@ -13,7 +13,8 @@ pub(crate) fn of_this_process() -> &'static [Ancestor] {
     ANCESTORS.get_or_init(|| above(std::process::id()))
 }
 
-fn above(pid: u32) -> Vec<Ancestor> {
+/// A process and those above it.
+pub(crate) fn above(pid: u32) -> Vec<Ancestor> {
     let mut found = Vec::new();
     let mut next = Some(pid);
     while let Some(pid) = next.filter(|pid| *pid > 0 && found.len() < MOST) {

@@ -1,12 +1,15 @@
 //! Asking somebody whether a command may run, and remembering what was answered.
 //!
 //! Only an explicit yes of a person lets a command run: no answer, any other answer and nobody to
-//! ask are denials. `desk` asks everybody who can be asked, and the first answer counts; `grants`
-//! remembers a yes that was given for longer than once.
+//! ask are denials. `desk` asks everybody who can be asked, and the first answer counts;
+//! `elsewhere` lets a person answer at another process; `grants` remembers a yes that was given for
+//! longer than once.
 
 pub(crate) mod desk;
+mod elsewhere;
 mod grants;
 
+pub use elsewhere::{AskingCalls, Watching};
 pub use grants::{Grant, Grants};
 
 use bashd_script::guard::Objection;

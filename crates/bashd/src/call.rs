@@ -174,6 +174,14 @@ impl Call {
 
     /// What the caller said, read as the profile reads it.
     pub(crate) fn request(&self, profile: &Profile) -> Result<Request, Refusal> {
+        let mut request = self.as_said(profile)?;
+        if let Some(rules) = &profile.at_terminal {
+            rules.apply(&mut request);
+        }
+        Ok(request)
+    }
+
+    fn as_said(&self, profile: &Profile) -> Result<Request, Refusal> {
         match &self.input {
             CallInput::Typed(request) => Ok(request.clone()),
             CallInput::NotText(input) => {

@@ -4,11 +4,17 @@
 //! stage's logic. Every future of an engine may be dropped at any time: the command that it waits
 //! for is then ended by its keeper.
 
+mod at_terminal;
 mod drafting;
+mod effects;
+mod elsewhere;
 mod jobs;
+mod orders;
 mod permission;
+mod repeating;
 mod session_state;
 mod tools;
+mod veil;
 mod warnings;
 
 use crate::activity::Activity;
@@ -20,8 +26,9 @@ use crate::config::{Config, Surroundings};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::excerpts::NewestExcerpt;
+use crate::exec::terminal_shell::TerminalShells;
 use crate::exec::{
-    self, Exit, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions, TurnTicket,
+    self, Exit, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions,
 };
 use crate::feed::Feed;
 use crate::guard::Verdict;
@@ -29,7 +36,8 @@ use crate::guard::safe_mode::RunForm;
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::minimize;
 use crate::output::line_limits::Hidden;
-use crate::plan::{self, Inheritance, Plan, Programs, Setting, Streams};
+use crate::place::FarPlace;
+use crate::plan::{self, DecidedConfinements, Inheritance, Outline, Programs, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::{self, ShownOutput};
 use crate::profile::library::{Library, Missing};
@@ -40,15 +48,15 @@ use crate::profile::views::Views;
 use crate::rc::RcScripts;
 use crate::reply::Reply;
 use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
-use crate::rewrite;
+use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
 use crate::running::Running;
-use crate::script::{Script, ScriptShape};
-use crate::urls::{self, Expanded, UrlTargets};
+use crate::script::Script;
+use crate::urls::Expanded;
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
-use bashd_keeper::secrets::Secrets;
 use drafting::{BeforeStart, DraftParts};
+use elsewhere::AwayCall;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
@@ -74,14 +82,19 @@ struct EngineCore {
     surroundings: Surroundings,
     keepers: Keepers,
     sessions: Sessions,
+    /// The shells of sessions whose terminal stays.
+    terminals: TerminalShells,
     rc_scripts: RcScripts,
     profiles: Library,
-    ledger: Ledger,
-    feed: Feed,
+    ledger: Arc<Ledger>,
+    feed: Arc<Feed>,
     artifacts: ArtifactStore,
     activity: Activity,
     programs: Programs,
+    decided: DecidedConfinements,
     inheritance: Inheritance,
+    /// The other places at which commands can run.
+    places: Vec<Arc<FarPlace>>,
     /// `None` if output is not minimized.
     minimizer: Option<minimize::FilterSettings>,
     /// Who is asked when a rule requires approval.
@@ -112,28 +125,38 @@ impl Engine {
             // Most calls name none. If it cannot be loaded, each of them says why.
             let _ = profiles.get(&config.profile);
         }
+        let unread = config.secrets.learn(&surroundings.env);
+        drafting::expect_confined(&keepers, &config, &surroundings);
         let ledger = Ledger::new(config.ledger, config.ledger_dir())
-            .hiding(&surroundings.env)
+            .hiding(config.secrets.known.clone())
             .watching_the_clock(config.runs_dir())
             .chained(config.state_dir.clone());
         let feed = Feed::new(config.feed_dir()).switched(config.feed);
         let artifacts = ArtifactStore::of(&config).for_one_call(keepers.is_for_one_call());
-        let (minimizer, problems) = config.minimizer.load();
+        let (minimizer, mut problems) = config.minimizer.load();
+        problems.extend(veil::told(unread));
         let warnings = Mutex::new(problems);
         let desk = ApprovalDesk::new(&config.state_dir);
+        let places = config.places.iter().cloned();
+        let places = places
+            .map(|place| Arc::new(FarPlace::new(place, surroundings.env.clone())))
+            .collect();
         Ok(Self(Arc::new(EngineCore {
             config,
             surroundings,
             keepers,
             sessions,
+            terminals: TerminalShells::default(),
             rc_scripts,
             profiles,
-            ledger,
-            feed,
+            ledger: Arc::new(ledger),
+            feed: Arc::new(feed),
             artifacts,
             activity: Activity::default(),
             programs: Programs::default(),
+            decided: DecidedConfinements::default(),
             inheritance: Inheritance::default(),
+            places,
             minimizer,
             desk,
             warnings,
@@ -167,7 +190,7 @@ impl Engine {
     /// profile's form, and recorded like any other. It needs no runtime.
     pub fn fail(&self, call: &Call, error: Error) -> Reply {
         let (shared, begun) = (&self.0, Instant::now());
-        let entry = LedgerEntry::new((&shared.ledger, &shared.feed), call.raw_text());
+        let entry = LedgerEntry::new((&*shared.ledger, &*shared.feed), call.raw_text());
         let found = shared.profile(call.profile());
         let profile = found.unwrap_or_else(|_| shared.fallback(call.profile()));
         let ending = Err(Ending::Failed(error, None));
@@ -213,7 +236,7 @@ impl Engine {
         let id = RunId::new();
         let shape = Script::parse(&command.to_run).shape(&command.to_run);
         let owner = owner_of(request);
-        let secrets = Arc::clone(shared.ledger.secrets());
+        let secrets = shared.ledger.secrets();
         let setting = Setting {
             streams: Some(streams),
             ..shared.setting((&id, &secrets), &RunForm::AsWritten, &owner, shape)
@@ -273,7 +296,7 @@ impl EngineCore {
         watch: Option<&mut OutputWatch>,
     ) -> Reply {
         let begun = Instant::now();
-        let mut entry = LedgerEntry::new((&self.ledger, &self.feed), call.raw_text());
+        let mut entry = LedgerEntry::new((&*self.ledger, &*self.feed), call.raw_text());
         let ending = self.stages(profile, call, &mut entry, watch).await;
         self.close(call, entry, (profile, ending), begun)
     }
@@ -290,7 +313,9 @@ impl EngineCore {
             entry.cwd = call.directory(profile, &self.surroundings.cwd);
             early
         });
-        let reply = reply::reply(profile, &ending, begun.elapsed());
+        let mut reply = reply::reply(profile, &ending, begun.elapsed());
+        reply.place.clone_from(&entry.place);
+        let reply = reply.veiled(&self.veil_of(profile));
         self.warn(entry.close(profile, &ending, &reply));
         self.warn(self.keepers.complaint());
         reply
@@ -304,21 +329,37 @@ impl EngineCore {
         entry: &mut LedgerEntry<'_>,
         watch: Option<&mut OutputWatch>,
     ) -> Result<Ending, Ending> {
-        let (accepted, expanded) = self.understand(profile, call, entry)?;
+        let understood = self.understand(profile, call, entry)?;
+        let ticket = self.place_in_line(profile, call, &understood.0);
+        let expanding = self.expanded(profile, understood, &call.cancel);
+        let (accepted, expanded) = Box::pin(expanding).await?;
         let Expanded {
             request, command, ..
         } = &*expanded;
-        let ticket = self.place_in_line(profile, call, request);
         let owner = owner_of(request);
         entry.begin(profile, request, &owner);
+        let destination = self.destination(profile, &expanded, &accepted)?;
         let judgement = self.judged(profile, request, command).await?;
         // Nobody waits for a call that waits for a person.
-        let ticket = ticket.filter(|_| !matches!(judgement.verdict, Verdict::Ask(_)));
+        let asks = matches!(judgement.verdict, Verdict::Ask(_)) || !request.needs.is_empty();
+        let ticket = ticket.filter(|_| !asks);
         let asked = (&*command.to_run, &*entry);
         self.permit(&judgement, asked, call, &owner).await?;
+        let granted = self.grant(profile, request, asked, (call, &owner)).await?;
         let ticket = ticket.or_else(|| self.place_in_line(profile, call, request));
         if let Some(problem) = &expanded.problem {
             return Err(Ending::Refused(problem.clone()));
+        }
+        if let Some(destination) = destination {
+            let away = AwayCall {
+                profile,
+                expanded: &expanded,
+                accepted,
+                judgement: &judgement,
+                granted,
+                ticket,
+            };
+            return Box::pin(self.elsewhere(destination, away, (call, entry), watch)).await;
         }
         self.check_room(&owner, accepted.backgrounding).await?;
         let client = call.terminal.as_ref();
@@ -327,6 +368,7 @@ impl EngineCore {
             client: client.filter(|_| exec::terminal::suits(profile, request, &self.config)),
             make_directories: &expanded.parents,
             begun: entry.begun(),
+            granted: &granted,
             ..self.setting((&id, &secrets), &judgement.form, &owner, judgement.shape)
         };
         // Calls of a session run in the order in which they came, whatever their plans wait for.
@@ -348,14 +390,13 @@ impl EngineCore {
             setting,
         };
         let plan = Box::pin(self.plan(parts, before, &mut entry.cwd)).await?;
-        // A large future, and callers hold it on their stack.
-        let run = Box::pin(exec::run(
-            &plan,
-            self.means(ticket.as_ref()),
-            watch,
-            &call.cancel,
-        ))
-        .await;
+        if let Some(rules) = self.terminal_of(profile, &plan, &judgement.form) {
+            let begun = self.begin_at_terminal((profile, rules), request, (plan, accepted), call);
+            return Box::pin(begun).await;
+        }
+        let turn = (plan, ticket.as_ref());
+        let carried_out = self.carry_out(turn, &id, (request, call), watch);
+        let (plan, run) = Box::pin(carried_out).await?;
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
             directory.clone_into(&mut entry.cwd);
         }
@@ -364,7 +405,8 @@ impl EngineCore {
         }
         let cwd_reset = self.keep_directory(profile, request, &owner, &run);
         drop(ticket);
-        let mut ending = self.concluded(profile, plan, run, accepted).await;
+        let outline = Outline::of(&plan, &run);
+        let mut ending = self.concluded(profile, outline, run, accepted).await;
         self.note_shown(profile, &mut ending, cwd_reset);
         Ok(Box::pin(self.when_ready(ending, request, &call.cancel)).await)
     }
@@ -376,7 +418,7 @@ impl EngineCore {
         profile: &Profile,
         call: &Call,
         entry: &mut LedgerEntry<'_>,
-    ) -> Result<(Accepted, Box<Expanded>), Ending> {
+    ) -> Result<(Request, Command, Accepted), Ending> {
         entry.profile.clone_from(&profile.name);
         entry.hide(&call.defaults().env);
         let request = call.request(profile).map_err(Ending::Refused)?;
@@ -387,39 +429,26 @@ impl EngineCore {
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
         let accepted = accepted.with_auto_background(profile, &request, &self.config);
         let command = rewrite::apply(&profile.rewrite, &request);
-        let artifacts = self.artifacts.seen_by(&owner_of(&request));
-        let targets = UrlTargets {
-            directories: &self.config.urls,
-            artifacts: Some(&artifacts),
-        };
-        let expanded = urls::expand(&profile.rewrite.urls, request, command, &targets);
-        Ok((accepted, Box::new(expanded)))
+        Ok((request, command, accepted))
     }
 
-    fn means<'a>(&'a self, ticket: Option<&'a TurnTicket>) -> exec::Means<'a> {
-        exec::Means {
-            keepers: &self.keepers,
-            sessions: &self.sessions,
-            ticket,
-        }
-    }
-
-    /// What a plan that was carried out, or not, comes to; much output is read by an errand.
+    /// What a plan that was carried out, or not, comes to. Much output is read by an errand, and so
+    /// is what may wait for the lock under which it is stored.
     async fn concluded(
         self: &Arc<Self>,
         profile: &Arc<Profile>,
-        plan: Plan,
+        outline: Outline,
         run: Result<PlanOutcome, RunFailure>,
         accepted: Accepted,
     ) -> Ending {
-        if !run
-            .as_ref()
-            .is_ok_and(|run| run.output_bytes() > MUCH_OUTPUT)
-        {
-            return self.conclude(profile, &plan, run, &accepted);
+        let bytes = run.as_ref().map_or(0, PlanOutcome::output_bytes);
+        let may_wait = run.as_ref().is_ok_and(PlanOutcome::may_wait);
+        let is_short = bytes <= MUCH_OUTPUT && !may_wait;
+        if bytes == 0 || is_short && !self.artifacts.is_held_up() {
+            return self.conclude(profile, &outline, run, &accepted);
         }
         let (core, profile) = (Arc::clone(self), Arc::clone(profile));
-        let reading = errand::read(move |_| core.conclude(&profile, &plan, run, &accepted));
+        let reading = errand::read(move |_| core.conclude(&profile, &outline, run, &accepted));
         reading.await.unwrap_or_else(|failure| {
             let error = Error::io(ErrorKind::Io, "read the output", failure.into());
             Ending::Failed(error, None)
@@ -430,7 +459,7 @@ impl EngineCore {
     fn conclude(
         &self,
         profile: &Profile,
-        plan: &Plan,
+        outline: &Outline,
         run: Result<PlanOutcome, RunFailure>,
         accepted: &Accepted,
     ) -> Ending {
@@ -438,14 +467,14 @@ impl EngineCore {
             let error = Error::io(ErrorKind::Io, "read the output", error);
             Ending::Failed(error, None)
         };
-        let shown = |run: &Run, effects| self.show(profile, (plan, run), accepted, effects);
+        let shown = |run: &Run, effects| self.show(profile, (outline, run), accepted, effects);
         match run {
             Ok(PlanOutcome::Ended(run)) => match shown(&run, Storing::Allowed) {
                 Ok(finished) => Ending::Ran(Box::new(finished)),
                 Err(error) => unreadable(error),
             },
             Ok(PlanOutcome::Backgrounded(job)) => {
-                let (run, backgrounded) = finished::backgrounded(plan, job);
+                let (run, backgrounded) = finished::backgrounded(outline, job);
                 match shown(&run, Storing::Needless) {
                     Ok(so_far) => Ending::Backgrounded(Box::new(backgrounded(so_far))),
                     Err(error) => unreadable(error),
@@ -455,8 +484,10 @@ impl EngineCore {
             Err(RunFailure::TooManyJobs(text)) => {
                 Ending::Refused(Refusal::new(RefusalKind::TooManyJobs, text))
             }
-            Err(RunFailure::Failed(error, None)) if finished::is_written(profile, plan, &error) => {
-                match finished::never_started(profile, plan, accepted, &error) {
+            Err(RunFailure::Failed(error, None))
+                if finished::is_written(profile, outline, &error) =>
+            {
+                match finished::never_started(profile, outline, accepted, &error) {
                     Ok(finished) => Ending::Ran(Box::new(finished)),
                     Err(_) => Ending::Failed(error, None),
                 }
@@ -473,20 +504,20 @@ impl EngineCore {
     fn show(
         &self,
         profile: &Profile,
-        (plan, run): (&Plan, &Run),
+        (outline, run): (&Outline, &Run),
         accepted: &Accepted,
         storing: Storing,
     ) -> std::io::Result<Finished> {
         let keep = |kind| match storing {
-            Storing::Allowed => self.artifacts.keep_run(profile, plan, run, kind),
+            Storing::Allowed => self.artifacts.keep_run(profile, outline, run, kind),
             Storing::Needless => None,
         };
         let is_over = storing == Storing::Allowed;
-        let is_benign = profile.reply.tolerates(&plan.job.spec.command, run.exit);
-        let views = Views::of(profile, plan, run)?;
+        let is_benign = profile.reply.tolerates(&outline.command, run.exit);
+        let views = Views::of(profile, outline, run)?;
         let minimizer = self.minimizer.as_ref();
         let minimizer = minimizer.filter(|_| storing == Storing::Allowed);
-        let digest = minimized::digest(profile, plan, run, views.out(), minimizer)?;
+        let digest = minimized::digest(profile, outline, run, views.out(), minimizer)?;
         // The raw output is stored before less than that is shown.
         let kept = digest
             .as_ref()
@@ -508,12 +539,12 @@ impl EngineCore {
                 most: accepted.most_bytes,
                 window: None,
             };
-            let cut = views.cut(profile, plan.lines, within)?;
+            let cut = views.cut(profile, outline.lines, within)?;
             let kept =
                 kept.or_else(|| cut.leaves_out().then(|| keep(ArtifactKind::Bash)).flatten());
             cut.arrange(kept)
         };
-        let mut finished = finished::finished(plan, run, accepted, shown);
+        let mut finished = finished::finished(outline, run, accepted, shown);
         finished.is_benign = is_benign;
         Ok(finished)
     }
@@ -534,31 +565,6 @@ impl EngineCore {
             name
         }
     }
-
-    fn setting<'a>(
-        &'a self,
-        (id, secrets): (&'a RunId, &'a Arc<Secrets>),
-        form: &'a RunForm,
-        owner: &'a str,
-        shape: ScriptShape,
-    ) -> Setting<'a> {
-        Setting {
-            config: &self.config,
-            surroundings: &self.surroundings,
-            id,
-            form,
-            owner,
-            shape,
-            programs: &self.programs,
-            inheritance: &self.inheritance,
-            client: None,
-            make_directories: &[],
-            secrets,
-            state: None,
-            streams: None,
-            begun: Instant::now(),
-        }
-    }
 }
 
 /// Whose job a run would be.
@@ -567,6 +573,6 @@ fn owner_of(request: &Request) -> String {
 }
 
 /// The owner for a host that names nobody.
-fn default_owner() -> String {
+pub(crate) fn default_owner() -> String {
     format!("library:{}", rustix::process::getuid().as_raw())
 }

@@ -48,6 +48,10 @@ pub enum ErrorKind {
     NoSuchJob,
     /// A job could not be created, reached or read, or does not do what was asked.
     Job,
+    /// A place can't be reached, or does not take an order; nothing ran.
+    Place,
+    /// Nobody knows how the command ended at its place.
+    PlaceLost,
     /// Something else the operating system refused.
     Io,
 }

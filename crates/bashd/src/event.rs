@@ -32,7 +32,7 @@ pub enum Event {
 }
 
 /// The end of a command's output at some moment, as plain text of at most 50 KiB.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Excerpt {
     /// Without escape sequences, `\r` shown as its last frame; stdout before stderr if they are

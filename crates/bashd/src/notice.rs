@@ -1,9 +1,10 @@
 //! Things worth saying about a call besides its outcome.
 
 use crate::event::Stream;
+use serde::{Deserialize, Serialize};
 
 /// One sentence about a request or a run, for those who read the reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Notice {
     /// What it is about; profiles use it to decide whether and where to show it.
@@ -13,7 +14,7 @@ pub struct Notice {
 }
 
 /// What a notice is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum NoticeKind {
     /// The request was not carried out to the letter (a clamp). Shown if the profile has room.
@@ -23,6 +24,8 @@ pub enum NoticeKind {
     /// A terminal was requested, and there is none; the text says why. Data if the profile has room
     /// for that, never text.
     NoTerminal,
+    /// Confinement refused something. Shown as a line of its own where notices are.
+    Refusal,
 }
 
 impl Notice {
@@ -30,6 +33,14 @@ impl Notice {
     pub fn request(text: impl Into<String>) -> Self {
         Self {
             kind: NoticeKind::Request,
+            text: text.into(),
+        }
+    }
+
+    /// A notice that something was refused.
+    pub fn refusal(text: impl Into<String>) -> Self {
+        Self {
+            kind: NoticeKind::Refusal,
             text: text.into(),
         }
     }

@@ -9,6 +9,7 @@ mod globs;
 mod job;
 pub(crate) mod missing_program;
 mod one_program;
+mod outline;
 mod reach;
 mod resolve;
 mod session;
@@ -18,9 +19,12 @@ mod strict_environment;
 mod terminal;
 
 pub use self::client_environment::ClientEnvironment;
+pub(crate) use self::confinement::DecidedConfinements;
+pub use self::confinement::granted::GrantableAccess;
 pub(crate) use self::directory::check_way_within;
 pub(crate) use self::draft::{Draft, RcWish, resolve};
 pub(crate) use self::environment::Inheritance;
+pub(crate) use self::outline::Outline;
 pub(crate) use self::reach::far_place;
 pub(crate) use self::resolve::{PlanInput, SessionState, Setting, draft};
 pub use self::session::{Overlap, SHARED_PREFIX, SessionKey, SessionPlan};
@@ -29,14 +33,19 @@ pub(crate) use self::session::{
 };
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
+use crate::changes::Effects;
 use crate::exec::terminal::TerminalHost;
 use crate::notice::Notice;
 use crate::output::line_limits::LineLimits;
+use crate::output::veiled::Veil;
 pub use crate::request::{Backgrounding, Otherwise};
 use crate::screen::Size;
 pub use bashd_keeper::capture::{Quota, Streams, Survivors};
-pub use bashd_keeper::confinement::{Confinement, ConfinementInForce, Level, Network, PathReach};
+pub use bashd_keeper::confinement::{
+    Confinement, ConfinementInForce, HostAccess, Level, Network, PathReach, is_inside,
+};
 use bashd_keeper::quote::quote;
+pub use bashd_keeper::refusals::{Connected, Dealings, Refused, RefusedKind};
 pub(crate) use bashd_keeper::resources::Restraint;
 pub use bashd_keeper::resources::{Cgroups, LimitKind, LimitsInForce, Resources, parent_group};
 pub use bashd_keeper::variables::Variables;
@@ -49,12 +58,12 @@ use std::time::{Duration, Instant};
 /// A run with nothing undecided: `exec` only carries it out, and no later stage changes it.
 #[derive(Debug)]
 pub struct Plan {
-    /// Where it runs.
-    pub place: Place,
     /// What carries it there.
     pub(crate) vessel: Vessel,
     /// What it may use up and reach, where that is limited.
     pub(crate) restraint: Option<Restraint>,
+    /// When its effects on files become real.
+    pub effects: Effects,
     /// Program and arguments of the shell, without the script.
     pub shell: Shell,
     /// The text that the shell gets; `None` if a program is started without a shell.
@@ -98,14 +107,6 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// What is to be said about the plan.
     pub notices: Vec<Notice>,
-}
-
-/// Where a run happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Place {
-    /// On this machine, under a keeper of this engine or in a terminal of its client.
-    Here,
 }
 
 /// What carries a run.
@@ -172,7 +173,30 @@ pub struct OneProgram {
     pub replaces_shell: bool,
 }
 
+/// What a reply says whose command ran twice.
+const RAN_TWICE: &str =
+    "the command failed and ran a second time, with its files watched; this is its second run";
+
 impl Plan {
+    /// The plan of a second run of the same command, which tells which files it is refused.
+    pub(crate) fn again_with_files_watched(mut self) -> Self {
+        let restraint = self.restraint.as_mut();
+        if let Some(confinement) = restraint.and_then(|held| held.confinement.as_mut()) {
+            confinement.watches_files = true;
+        }
+        self.notes.push(RAN_TWICE.to_owned());
+        self
+    }
+
+    /// What must not be shown of its output.
+    pub(crate) fn veil(&self) -> Veil {
+        if self.job.spec.hides_secrets {
+            Veil::over(Arc::clone(&self.job.secrets))
+        } else {
+            Veil::default()
+        }
+    }
+
     /// What a shell gets that has already sourced its rc script.
     pub(crate) fn script_of_started_shell(&self) -> Option<String> {
         let script = self.script.as_ref()?;
@@ -210,7 +234,7 @@ impl Plan {
     /// The environment without the id of the run, which a shell that waits can't know.
     pub(crate) fn env_of_shell(&self) -> Variables {
         let mut env = self.env.clone();
-        env.retain(|name| name != environment::RUN_VARIABLE);
+        env.retain(|name, _| name != environment::RUN_VARIABLE);
         env
     }
 }

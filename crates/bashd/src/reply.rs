@@ -9,8 +9,10 @@
 
 mod fields;
 
+use crate::changes::ChangesSummary;
 use crate::guard::Judgement;
-use crate::plan::{ConfinementInForce, LimitsInForce};
+use crate::output::veiled::Veil;
+use crate::plan::{ConfinementInForce, Connected, GrantableAccess, LimitsInForce, Refused};
 use bashd_keeper::left_behind::LeftBehind;
 use fields::{Typed, list, reply};
 use serde::ser::SerializeMap;
@@ -68,6 +70,8 @@ reply! {
         pub wall_ms: u64,
         /// Handle of the stored full output.
         pub artifact: Option<String>,
+        /// The place at which the command ran, if not here.
+        pub place: Option<String>,
         /// Handle of the background job.
         pub job: Option<String>,
         /// Processes that outlived the call.
@@ -84,10 +88,43 @@ reply! {
         pub limits: Option<LimitsInForce>,
         /// What the command may reach, and by how much that is held.
         pub confinement: Option<ConfinementInForce>,
+        /// What the confinement refused: at most ten.
+        /// Hosts if `confinement.network` lists any; files if `confinement.report` says so.
+        pub refused: Vec<Refused>,
+        /// Refusals of other things than these ten.
+        pub refused_more: u64,
+        /// What a repeated call can ask for as `needs`, of what was refused.
+        pub grantable: Option<GrantableAccess>,
+        /// The hosts that the command connected to through its proxy: at most ten.
+        pub connections: Vec<Connected>,
+        /// What the command did to files, where that is held or can be undone.
+        pub changes: Option<ChangesSummary>,
     }
 }
 
 impl Reply {
+    /// The same without secrets in what we say ourselves: errors, denials, commands. Output is
+    /// veiled where it is read.
+    pub(crate) fn veiled(mut self, veil: &Veil) -> Self {
+        if veil.hides() {
+            let hide = |text: &mut String| *text = veil.text(std::mem::take(text));
+            hide(&mut self.text);
+            hide_in(&mut self.result, &hide);
+            self.error.iter_mut().for_each(hide);
+            self.session_reset.iter_mut().for_each(hide);
+            self.left_behind
+                .iter_mut()
+                .for_each(|left| hide(&mut left.command));
+            self.refused
+                .iter_mut()
+                .for_each(|refused| hide(&mut refused.what));
+            if let Some(denied) = &mut self.denied {
+                hide(&mut denied.message);
+            }
+        }
+        self
+    }
+
     /// The fields that hold something, except those that the caller puts elsewhere:
     /// clients pass this on to models, and a null costs tokens and says nothing.
     pub fn without<'a>(&'a self, elsewhere: &'a [&'a str]) -> impl Serialize + 'a {
@@ -100,6 +137,18 @@ impl Reply {
     pub fn compact<'a>(&'a self, elsewhere: &'a [&'a str]) -> impl Serialize + 'a {
         let reply = self;
         CompactReply { reply, elsewhere }
+    }
+}
+
+/// Changes every text within a value.
+fn hide_in(value: &mut Value, hide: &impl Fn(&mut String)) {
+    match value {
+        Value::String(text) => hide(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, hide)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|member| hide_in(member, hide)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -128,7 +177,19 @@ pub struct Denied {
     pub suggested_tool: Option<String>,
 }
 
+/// What denies a call that needs more than its confinement gives, like a rule's name.
+pub(crate) const CONFINEMENT: &str = "confinement";
+
 impl Denied {
+    /// The denial of what a call needs beyond its confinement.
+    pub(crate) fn confinement(message: String) -> Self {
+        Self {
+            rule: CONFINEMENT.to_owned(),
+            message,
+            suggested_tool: None,
+        }
+    }
+
     /// The denial if a rule would ask and there is nobody to ask: it says how to allow the command.
     pub(crate) fn with_nobody_to_ask(judgement: &Judgement) -> Self {
         let mut denied = Self::from(judgement);

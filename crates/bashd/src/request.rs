@@ -2,14 +2,17 @@
 //!
 //! Parsing only validates what was typed; it never touches the system (that is the task of `plan`).
 
+mod needs;
 mod parse;
 mod validate;
 
+pub use needs::NeededAccess;
 pub use parse::parse;
 pub(crate) use parse::parse_over;
 pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Backgrounding, DeadlineKind, Otherwise, validate};
 
+use crate::changes::Effects;
 use crate::config::Preset;
 use crate::guard::safe_mode::SafeMode;
 use crate::jobs::WaitFor;
@@ -55,6 +58,13 @@ pub struct Request {
     pub safe_mode: Option<SafeMode>,
     /// What the command may reach: the configured preset, or a stricter one.
     pub confine: Option<Preset>,
+    /// What it needs beyond that: somebody is asked.
+    pub needs: NeededAccess,
+    /// Whether the command may run a second time, if it failed, in order to tell what it was
+    /// refused (`confinement.report`).
+    pub repeatable: bool,
+    /// When its effects on files become real: as configured, or later.
+    pub effects: Option<Effects>,
     /// Whether another tool is suggested if the caller has a better one; `None` means as
     /// configured, otherwise as the profile says.
     pub interceptor: Option<bool>,
@@ -64,6 +74,8 @@ pub struct Request {
     pub session: Option<String>,
     /// Whether the session begins again with a new shell, in which the command, if any, then runs.
     pub restart: bool,
+    /// Whether the command is input of the one that runs in the terminal of its session.
+    pub(crate) is_input: bool,
     /// Whether the call returns at once, and the command continues as a job.
     pub background: bool,
     /// What the call waits for before it returns, if the command is a job from its beginning.
@@ -75,6 +87,8 @@ pub struct Request {
     pub wait_max: Option<Duration>,
     /// Whether the call itself said that, and not its server.
     pub(crate) says_its_wait: bool,
+    /// The place at which the command runs; `None` means here.
+    pub on: Option<String>,
     /// Whether more input may be sent to the command while it runs.
     pub stdin_open: bool,
     /// Whose job it is, if it becomes one; `None` means this program and user.
@@ -105,7 +119,7 @@ pub struct Request {
 }
 
 /// Whose command a request is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum By {
     /// A model's: rewritten, judged, and run where nobody answers questions.
     #[default]
@@ -192,6 +206,13 @@ impl Request {
         self
     }
 
+    /// Runs the command at a place of the configuration.
+    #[must_use]
+    pub fn on(mut self, place: impl Into<String>) -> Self {
+        self.on = Some(place.into());
+        self
+    }
+
     /// Sets the working directory.
     #[must_use]
     pub fn cwd(mut self, directory: impl Into<PathBuf>) -> Self {
@@ -239,6 +260,28 @@ impl Request {
     #[must_use]
     pub fn confine(mut self, preset: Preset) -> Self {
         self.confine = Some(preset);
+        self
+    }
+
+    /// Asks for more than the confinement gives.
+    #[must_use]
+    pub fn needs(mut self, needs: NeededAccess) -> Self {
+        self.needs = needs;
+        self
+    }
+
+    /// Says that the command may run a second time, if it failed, in order to tell what it was
+    /// refused.
+    #[must_use]
+    pub fn repeatable(mut self) -> Self {
+        self.repeatable = true;
+        self
+    }
+
+    /// Holds the command's effects on files, or lets them be undone.
+    #[must_use]
+    pub fn effects(mut self, effects: Effects) -> Self {
+        self.effects = Some(effects);
         self
     }
 

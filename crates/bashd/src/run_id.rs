@@ -37,6 +37,13 @@ impl RunId {
         Self(time.chain(chance).collect())
     }
 
+    /// An id that came from another process, if it is one.
+    pub(crate) fn received(text: &str) -> Option<Self> {
+        let is_long = text.len() == (TIME_DIGITS + RANDOM_DIGITS) as usize;
+        let is_one = is_long && text.bytes().all(|byte| DIGITS.contains(&byte));
+        is_one.then(|| Self(text.to_owned()))
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0

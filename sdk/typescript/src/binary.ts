@@ -5,8 +5,8 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BinaryNotFound } from "./errors.ts";
 
-/** The binary that a package for one platform brings along. */
-export const BUNDLED = fileURLToPath(new URL("../native/bashd", import.meta.url));
+/** The binary that a package with binaries brings along for this kind of machine. */
+export const BUNDLED = fileURLToPath(new URL(`../native/${process.arch}/bashd`, import.meta.url));
 
 /** The path of the binary; fails with what was looked at. */
 export function find(environment: NodeJS.ProcessEnv = process.env): string {

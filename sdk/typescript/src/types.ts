@@ -129,6 +129,28 @@ export interface Capabilities {
   progress?: boolean;
 }
 
+/** What the command did to files, where that is held or can be undone. */
+export interface Changes {
+  /** By which it is applied, discarded or undone; null if nothing changed. */
+  id: string | null;
+  /** Whether it is real. */
+  state: "none" | "running" | "held" | "applied" | "undone" | "in_part";
+  /** Paths that are new. */
+  created: number;
+  /** Paths that are others than before. */
+  modified: number;
+  /** Paths that are gone. */
+  deleted: number;
+  /** Bytes of what is new. */
+  bytes: number;
+  /** At most twenty of them; a whole directory is one. */
+  paths: Paths[];
+  /** How many others there are. */
+  more: number;
+  /** Why it was not applied, though it should have been. */
+  conflicts: string[];
+}
+
 /** What the command may reach, and by how much that is held. */
 export interface Confinement {
   /** By how much it is held. */
@@ -136,9 +158,27 @@ export interface Confinement {
   /** The name under which it was asked for. */
   preset: string;
   /** What of the network the command has. */
-  network: "none" | "all";
+  network: "none" | "named" | "all";
+  /** The hosts that it may connect to, if these are listed. */
+  hosts: string[];
+  /** How it gets at them. */
+  hosts_by: "proxy" | "transparent" | null;
+  /** Whether `refused` tells files and system calls, too. */
+  files_watched: boolean;
   /** Why it is held by less than `full`. */
   reason: string | null;
+}
+
+/** The hosts that the command connected to through its proxy: at most ten. */
+export interface Connections {
+  /** The host and its port. */
+  host: string;
+  /** How many connections. */
+  count: number;
+  /** Bytes that went to it. */
+  sent: number;
+  /** Bytes that came from it. */
+  received: number;
 }
 
 /** The terminal that the client has opened. */
@@ -189,6 +229,14 @@ export interface FinishedEvent {
   output_bytes: number;
   /** From request to reply, in milliseconds. */
   wall_ms: number;
+}
+
+/** What a repeated call can ask for as `needs`, of what was refused. */
+export interface Grantable {
+  /** Paths; for something that does not exist, its directory. */
+  write: string[];
+  /** Hosts and their ports. */
+  network: string[];
 }
 
 /** What a server is. */
@@ -479,6 +527,24 @@ export interface OutputEvent {
   text: string;
 }
 
+/** At most twenty of them; a whole directory is one. */
+export interface Paths {
+  /** Relative to the command's directory if it is in there. */
+  path: string;
+  /** What happened to it. */
+  kind: "created" | "modified" | "deleted";
+}
+
+/** What the confinement refused: at most ten. */
+export interface Refused {
+  /** What kind of thing. */
+  kind: "write" | "read" | "connect" | "exec" | "syscall";
+  /** The path, the host and its port, or the call of the kernel. */
+  what: string;
+  /** How often. */
+  count: number;
+}
+
 /** The answer to a call, whatever happened. */
 export interface Reply {
   /** The reply as the model sees it. */
@@ -517,6 +583,8 @@ export interface Reply {
   wall_ms: number;
   /** Handle of the stored full output. */
   artifact: string | null;
+  /** The place at which the command ran, if not here. */
+  place: string | null;
   /** Handle of the background job. */
   job: string | null;
   /** Processes that outlived the call. */
@@ -531,6 +599,16 @@ export interface Reply {
   limits: Limits | null;
   /** What the command may reach, and by how much that is held. */
   confinement: Confinement | null;
+  /** What the confinement refused: at most ten. */
+  refused: Refused[];
+  /** Refusals of other things than these ten. */
+  refused_more: number;
+  /** What a repeated call can ask for as `needs`, of what was refused. */
+  grantable: Grantable | null;
+  /** The hosts that the command connected to through its proxy: at most ten. */
+  connections: Connections[];
+  /** What the command did to files, where that is held or can be undone. */
+  changes: Changes | null;
 }
 
 /** What a search found. */
@@ -707,6 +785,16 @@ export interface Requests {
     };
     data: Reply;
   };
+  /** Registers a value that is shown and written down as `[secret NAME, 40 characters]` from now on. */
+  secret: {
+    fields: {
+      /** What stands in its place. */
+      name: string;
+      /** The value, of at least 8 characters. */
+      value: string;
+    };
+    data: undefined;
+  };
   /** Ends one call; it is answered as cancelled. */
   cancel: {
     fields: {
@@ -723,7 +811,7 @@ export interface Requests {
       /** Ask for all tools instead: the answer is then a list, in the form of the contract's own API. */
       all?: boolean;
     };
-    data: ToolDefinition;
+    data: ToolDefinition | Record<string, unknown>[];
   };
   /** Asks for every tool that a model has with a profile. */
   tools: {

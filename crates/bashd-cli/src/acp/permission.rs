@@ -36,7 +36,7 @@ impl CanBeAsked for TurnClient {
                     PermissionOptionKind::RejectOnce
                 }
             };
-            PermissionOption::new(word, asking::meaning(answer), kind)
+            PermissionOption::new(word, asking::meaning(&approval, answer), kind)
         });
         let objection = &approval.objection;
         let question = format!(

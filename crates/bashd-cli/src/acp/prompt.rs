@@ -14,6 +14,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Client, Error};
+use bashd::request::NeededAccess;
 use bashd::{Call, CancellationToken, Event, Reply};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -26,6 +27,9 @@ const SHOWN_EVERY: Duration = Duration::from_millis(250);
 
 /// How much of the end of the output is shown each time.
 const SHOWN_BYTES: usize = 8 * 1024;
+
+/// Where a prompt says what its command needs beyond its confinement.
+const NEEDS: &str = "bashd/needs";
 
 /// The most characters of a command in the title of its tool call.
 const TITLE_CHARACTERS: usize = 120;
@@ -81,9 +85,13 @@ impl PromptTurn {
     ) -> Result<PromptResponse, Error> {
         let refused = |reason| Error::invalid_params().data(json!(reason));
         let command = content::command(&request.prompt).map_err(refused)?;
+        let needs = request.meta.as_ref().and_then(|meta| meta.get(NEEDS));
+        let needs = needs.map(NeededAccess::from_json).transpose();
+        let needs = needs.map_err(|problem| refused(format!("{NEEDS}: {problem}")))?;
         let entered = self.enter(cwd.clone(), &token).await;
         self.announce(&command);
-        let call = self.call(command.clone(), entered).cancel_by(token);
+        let call = self.call(command.clone(), entered, needs.unwrap_or_default());
+        let call = call.cancel_by(token);
         let client = Arc::new(TurnClient {
             connection: self.connection.clone(),
             session: self.session.clone(),
@@ -156,10 +164,11 @@ impl PromptTurn {
         (reply.exit_code != Some(0)).then_some(cwd)
     }
 
-    fn call(&self, command: String, cwd: Option<PathBuf>) -> Call {
+    fn call(&self, command: String, cwd: Option<PathBuf>, needs: NeededAccess) -> Call {
         let mut request = self.client.base.request();
         request.command = command;
         request.cwd = cwd;
+        request.needs = needs;
         let has_shell = request.session.is_some();
         request.timeout = self.shared.timeout;
         // Its clients have no tool for jobs.

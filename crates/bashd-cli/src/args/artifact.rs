@@ -49,6 +49,9 @@ pub(crate) struct ArtifactRead {
         default_value_t = 0
     )]
     pub(crate) context: usize,
+    /// Print every byte as the command wrote it, secrets too; only at a terminal.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) raw: bool,
     /// Print JSON, one object per piece: `text`, `dropped_bytes`, or `line`, `match` and `text`.
     #[arg(long)]
     pub(crate) json: bool,

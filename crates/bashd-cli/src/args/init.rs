@@ -1,6 +1,6 @@
 //! The command line of `bashd init`.
 
-use super::Everywhere;
+use super::{Everywhere, PresetName};
 use clap::Args;
 
 /// Set bashd up in the agents on this machine, or take it out again.
@@ -25,6 +25,9 @@ pub(crate) struct InitOptions {
     /// Also switch the agent's own shell tool off, where the agent can be told so.
     #[arg(long)]
     pub(crate) replace_shell: bool,
+    /// Have the server confine commands, as `bashd mcp --confine` does; asked for at a terminal.
+    #[arg(long, value_name = "PRESET", conflicts_with_all = ["hook_only", "uninstall"])]
+    pub(crate) confine: Option<PresetName>,
     /// Write into the files of the project in the current directory instead of the user's.
     #[arg(long)]
     pub(crate) project: bool,

@@ -27,6 +27,8 @@ impl JobsOptions {
     pub(super) fn everywhere(&self) -> &Everywhere {
         match &self.action {
             None => &self.everywhere,
+            Some(JobsAction::List(list)) => &list.everywhere,
+            Some(JobsAction::Attach(attach)) => &attach.everywhere,
             Some(JobsAction::Show(show)) => &show.everywhere,
             Some(JobsAction::Output(output)) => &output.everywhere,
             Some(JobsAction::Follow(follow)) => &follow.everywhere,
@@ -42,6 +44,8 @@ impl JobsOptions {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum JobsAction {
+    List(JobsList),
+    Attach(JobsAttach),
     Show(JobsShow),
     Output(JobsOutput),
     Follow(JobsFollow),
@@ -51,6 +55,33 @@ pub(crate) enum JobsAction {
     Kill(JobsKill),
     Rename(JobsRename),
     Rm(JobsRm),
+}
+
+/// List jobs; the same as `bashd jobs`.
+#[derive(Debug, Args)]
+pub(crate) struct JobsList {
+    /// List all jobs that are kept, including those that ended long ago.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print one JSON object per line instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// Type at a running job and watch it, at your terminal.
+///
+/// A job with a terminal (`--pty`) gets every key; Ctrl-] twice within a second detaches. A job
+/// without one gets the lines you type, if its input is open (`--stdin-open`); Ctrl-C detaches.
+/// The job keeps running either way.
+#[derive(Debug, Args)]
+pub(crate) struct JobsAttach {
+    /// The job's id, short name (`bg_1`) or given name.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    everywhere: Everywhere,
 }
 
 /// Print everything known about a job.

@@ -5,8 +5,10 @@
 //! that knows only one of these comes first. What it does not accept is left to the whole parser,
 //! which also has the error messages. The shortest form of `run` needs neither.
 
-use super::{Acp, Cli, Everywhere, Mcp, Rpc, RunOptions, Subcommand};
-use clap::{Args, Command, FromArgMatches, Parser};
+use super::{
+    Acp, Cli, Everywhere, Mcp, Rpc, RunOptions, Subcommand, TryOptions, examples, suggest,
+};
+use clap::{Args, Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
 impl Cli {
@@ -14,26 +16,43 @@ impl Cli {
     pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
         match plain_run(words).or_else(|| alone(words)) {
             Some(cli) => Ok(cli),
-            None => Self::try_parse_from(words),
+            None => Self::whole(words),
         }
+    }
+
+    /// Parses by the whole parser, whose help has examples.
+    fn whole(words: &[OsString]) -> Result<Self, clap::Error> {
+        let command = examples::added(Self::command());
+        let mended = |error| suggest::mended(error, &Self::command());
+        let matches = command.try_get_matches_from(words).map_err(mended)?;
+        Self::from_arg_matches(&matches)
     }
 }
 
 /// The command line, if it is `run COMMAND` with no option but `--json`.
 fn plain_run(words: &[OsString]) -> Option<Cli> {
-    let words = words.iter().skip(1).map(|word| word.to_str());
-    let (json, command) = match words.collect::<Option<Vec<_>>>()?[..] {
-        ["run", "--", command] => (false, command),
-        ["run", "--json", "--", command] => (true, command),
-        ["run", command] if !command.starts_with('-') => (false, command),
-        ["run", "--json", command] if !command.starts_with('-') => (true, command),
-        _ => return None,
+    let mut words = words.get(1..)?;
+    let mut next_is = |name: &str| match words {
+        [word, rest @ ..] if word == name => {
+            words = rest;
+            true
+        }
+        _ => false,
     };
+    if !next_is("run") {
+        return None;
+    }
+    let json = next_is("--json");
+    let is_escaped = next_is("--");
+    let first = words.first()?.as_encoded_bytes();
+    if !is_escaped && first.starts_with(b"-") {
+        return None;
+    }
     Some(Cli {
         everywhere: Everywhere::default(),
         subcommand: Subcommand::Run(RunOptions {
             json,
-            command: vec![command.to_owned()],
+            command: words.to_vec(),
             ..RunOptions::default()
         }),
     })
@@ -42,8 +61,9 @@ fn plain_run(words: &[OsString]) -> Option<Cli> {
 /// The command line, if its subcommand should start quickly and nothing is wrong with it.
 fn alone(words: &[OsString]) -> Option<Cli> {
     let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
-    match names.find(|word| matches!(*word, "run" | "mcp" | "rpc" | "acp"))? {
+    match names.find(|word| matches!(*word, "run" | "try" | "mcp" | "rpc" | "acp"))? {
         "run" => of(words, "run", Subcommand::Run as fn(RunOptions) -> _),
+        "try" => of(words, "try", Subcommand::Try as fn(TryOptions) -> _),
         "mcp" => of(words, "mcp", Subcommand::Mcp as fn(Mcp) -> _),
         "rpc" => of(words, "rpc", Subcommand::Rpc as fn(Rpc) -> _),
         _ => of(words, "acp", Subcommand::Acp as fn(Acp) -> _),
@@ -65,6 +85,7 @@ fn of<A: Args>(words: &[OsString], name: &'static str, wrap: fn(A) -> Subcommand
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
     fn words(line: &str) -> Vec<OsString> {
         let words = line.split(' ').filter(|word| !word.is_empty());
@@ -81,11 +102,13 @@ mod tests {
             "run --json true",
             "run -- --json",
             "run run",
+            "try --confine workspace+net npm install",
+            "run --effects undoable true",
             "--set a=b run --set c=d --color never true",
-            "--config x run --config y true --profile voice",
-            "run --env A=1 --env B=2 --timeout 3 --cwd /tmp true",
+            "--config x run --config y --profile voice true",
+            "run --env A=1 --env B=2 --timeout 3 --cwd /tmp --on x true",
             "run --input {} --stdin - --pty --background --stdin-open",
-            "run --on-timeout background --session s a b",
+            "run --on-timeout background --session s a b --json -- -x",
             "mcp",
             "run mcp",
             "mcp --http 0 --token none --allow-host a --allow-host b --wait-max 7",
@@ -111,6 +134,10 @@ mod tests {
             "run --json true",
             "run -- --json",
             "run --json -- --",
+            "run ls -la --json",
+            "run a -- b",
+            "run -- git --version",
+            "run --json a --help",
         ] {
             let words = words(line);
             let plain = plain_run(&words).map(|cli| format!("{cli:?}"));
@@ -135,8 +162,7 @@ mod tests {
             "run -",
             "run --json",
             "run --help",
-            "run a b",
-            "run -- a b",
+            "run -la ls",
             "run --pty true",
             "--json run true",
             "log true",
@@ -168,7 +194,7 @@ mod tests {
         ] {
             let words = words(line);
             assert!(alone(&words).is_none(), "{line}");
-            let (ours, whole) = (Cli::of(&words), Cli::try_parse_from(&words));
+            let (ours, whole) = (Cli::of(&words), Cli::whole(&words));
             let shown = |parsed: Result<Cli, clap::Error>| match parsed {
                 Ok(cli) => format!("{cli:?}"),
                 Err(error) => error.to_string(),

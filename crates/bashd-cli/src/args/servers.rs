@@ -1,6 +1,6 @@
 //! The command lines of the servers: `bashd mcp`, `bashd rpc` and `bashd acp`.
 
-use super::{Everywhere, Judging, seconds};
+use super::{EffectsName, Everywhere, Judging, seconds};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -52,6 +52,10 @@ pub(crate) struct Serving {
     /// Run all calls that name no session in one shell; jobs then belong to this name.
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
+    /// When what commands do to files becomes real: now; undoable, when they end, for `bashd undo`;
+    /// hold, when you apply it. A call can only name a later mode (docs/effects.md).
+    #[arg(long, value_name = "MODE")]
+    pub(crate) effects: Option<EffectsName>,
     #[command(flatten)]
     pub(crate) judging: Judging,
 }

@@ -3,7 +3,7 @@
 //! Here: one command, for people or as JSON. `lines` answers many, as JSON lines.
 
 mod lines;
-mod underline;
+pub(crate) mod underline;
 
 use crate::args::CheckOptions;
 use crate::exit_status::ExitStatus;

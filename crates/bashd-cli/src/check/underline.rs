@@ -5,7 +5,7 @@ use bashd::script::Span;
 use unicode_width::UnicodeWidthStr;
 
 /// Each touched line in a printable form, and the marks to print under it.
-pub(super) fn lines(command: &str, span: Span) -> Vec<(String, String)> {
+pub(crate) fn lines(command: &str, span: Span) -> Vec<(String, String)> {
     let mut shown = Vec::new();
     let mut start = 0;
     for line in command.split_inclusive('\n') {

@@ -1,28 +1,31 @@
-//! The console's state, and what each key does.
+//! The console's state, and what each key does. What a line of the prompt does is in `words`.
 
 use super::complete::complete;
+use super::draw;
+use super::end_key::EndKeyWatch;
 use super::history;
 use super::jobs::{self, Deed, Opened};
-use super::overlay::{Overlay, OverlayAction, WheelTurn};
-use super::pager::{Pager, PagerAction};
-use super::prompt::{self, Prompt};
+use super::overlay::{Overlay, OverlayAction, WheelTurn, key_of};
+use super::pager::{PageSource, Pager, PagerAction, RowTarget};
+use super::prompt::Prompt;
+use super::question::{ConsoleQuestion, approver};
 use super::runs::{ConsoleRuns, RunNews};
-use crate::render::{self, Tone};
+use super::welcome;
+use crate::notify::{JobEnds, Notifier};
+use crate::render::{self, StyledLine};
 use bashd::Event;
+use bashd::approval::ApprovalAnswer;
 use bashd::artifact::ArtifactStore;
 use bashd::jobs::{Job, JobTerminal};
-use bashd::ledger::Ledger;
-use bashd::request::By;
+use bashd::ledger::{Ledger, Record};
+use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
+use std::collections::VecDeque;
+use std::io;
 use std::time::Instant;
+use tokio::sync::mpsc;
 
-/// The remark when another command is asked for while one runs.
-const BUSY: &str = "A bash command is already running. Press Esc to cancel it first.";
-
-/// The remark while a command runs.
-const WHILE_IT_RUNS: &str = "Ctrl-T goes to its terminal, Esc ends it";
-
-/// Rows of a page that hold no lines: the border, and what is below it.
+/// Rows of a page that hold no lines, and columns: the border.
 const FRAME: u16 = 2;
 
 /// The terminal of a job, or of another bashd's command, that the user is watching.
@@ -45,34 +48,65 @@ pub(super) enum Happened {
     Own(Option<Event>),
     /// The watched terminal was written to; `None` when it is closed.
     Watched(Option<Vec<u8>>),
+    /// A command waits for the person's word.
+    Asked(Box<ConsoleQuestion>),
 }
 
 /// The console.
 pub(super) struct App {
-    runs: ConsoleRuns,
-    ledger: Ledger,
-    prompt: Prompt,
+    pub(super) runs: ConsoleRuns,
+    pub(super) ledger: Ledger,
+    pub(super) prompt: Prompt,
     over: Over,
     watched: Option<Watched>,
-    pager: Option<Pager>,
-    remark: String,
+    pub(super) pager: Option<Pager>,
+    /// Lines of the page that will not change, where it shows what ran here.
+    settled: Settled,
+    /// The records that a page lists.
+    pub(super) records: Vec<Record>,
+    pub(super) remark: String,
     /// What is to be done to a job.
-    deed: Option<Deed>,
-    is_leaving: bool,
+    pub(super) deed: Option<Deed>,
+    /// Looks for the key that ends a command whose terminal is not shown.
+    ending: EndKeyWatch,
+    asked: mpsc::UnboundedReceiver<ConsoleQuestion>,
+    questions: VecDeque<ConsoleQuestion>,
+    welcome: Vec<StyledLine>,
+    ends: JobEnds,
+    pub(super) is_leaving: bool,
+}
+
+/// What of a page about runs is there already.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Settled {
+    columns: usize,
+    /// The next run, and the line at which it begins.
+    run: usize,
+    line: usize,
 }
 
 impl App {
     /// A console in which nothing ran yet.
     pub(super) fn new(runs: ConsoleRuns, ledger: Ledger) -> Self {
+        let (sender, asked) = mpsc::unbounded_channel();
+        runs.engine().ask(approver(sender));
+        let ends = JobEnds::new(Notifier::of(runs.engine().config()));
         Self {
+            ending: EndKeyWatch::by(runs.end_key()),
+            welcome: welcome::lines(&ledger, &runs.engine().jobs()),
             runs,
             ledger,
             prompt: Prompt::default(),
             over: Over::Nobody,
             watched: None,
             pager: None,
-            remark: "!COMMAND runs a command, /help lists the rest".to_owned(),
+            settled: Settled::default(),
+            records: Vec::new(),
+            remark: "type a command; /help lists the rest".to_owned(),
             deed: None,
+            asked,
+            questions: VecDeque::new(),
+            ends,
             is_leaving: false,
         }
     }
@@ -80,6 +114,7 @@ impl App {
     /// Does the work that takes time: on jobs, and on pages that follow them.
     pub(super) async fn attend(&mut self, size: (u16, u16)) {
         let jobs = self.runs.engine().jobs();
+        self.ends.look_sometimes(&jobs, crate::jobs::ending);
         if let Some(deed) = self.deed.take() {
             let done = match &deed {
                 Deed::Kill(name) => jobs::kill(&jobs, name).await,
@@ -94,9 +129,56 @@ impl App {
         if let Some(pager) = &mut self.pager
             && let Some(page) = pager.due()
         {
-            let seen = jobs::page(&jobs, page).await;
+            let seen = jobs::page(&jobs, page, &pager.wanted_beside()).await;
             pager.show(seen);
         }
+        self.questions.retain(|question| !question.is_over());
+        self.lay_out(size);
+    }
+
+    /// Gives the open page its newest lines, and rows of this width.
+    fn lay_out(&mut self, (columns, _): (u16, u16)) {
+        let columns = usize::from(columns.saturating_sub(FRAME));
+        let Some(pager) = &mut self.pager else {
+            return;
+        };
+        let runs = match pager.source() {
+            PageSource::Transcript => self.runs.numbers(),
+            PageSource::Run(number) => *number..number + 1,
+            PageSource::Fixed | PageSource::Jobs(_) => 0..0,
+        };
+        if !runs.is_empty() {
+            if self.settled.columns != columns {
+                self.settled = Settled {
+                    columns,
+                    run: runs.start,
+                    line: 0,
+                };
+            }
+            for number in self.settled.run..runs.end {
+                let Some((lines, may_change)) = self.runs.whole(number, columns) else {
+                    continue;
+                };
+                let line = self.settled.line;
+                pager.replace_from(line, lines.to_vec());
+                if !may_change {
+                    self.settled.run = number + 1;
+                    self.settled.line = line + lines.len();
+                }
+            }
+        }
+        pager.lay_out(columns);
+    }
+
+    /// Opens a page.
+    pub(super) fn open(&mut self, pager: Pager) {
+        self.settled = Settled::default();
+        self.pager = Some(pager);
+    }
+
+    /// The question that stands before everything else.
+    pub(super) fn question(&self) -> Option<&ConsoleQuestion> {
+        self.questions.front()
     }
 
     /// Shows a job; returns the remark about it.
@@ -114,11 +196,16 @@ impl App {
             }
             Opened::Output(job) => {
                 let title = render::plain(&format!("{} {}", jobs::called(&job), job.command));
-                let page = jobs::JobsPage::Output(job.id);
-                self.pager = Some(Pager::following(crate::for_people::one_line(&title), page));
+                let page = PageSource::Jobs(jobs::JobsPage::Output(job.id));
+                self.open(Pager::of(crate::for_people::one_line(&title), page));
             }
         }
         String::new()
+    }
+
+    /// Whether the next key can be handled at once: no page or deed waits for its turn.
+    pub(super) fn only_types(&self) -> bool {
+        self.pager.is_none() && self.deed.is_none() && !self.is_leaving
     }
 
     /// Whether its user wants to leave.
@@ -146,12 +233,17 @@ impl App {
         &self.runs
     }
 
-    /// Everything that ran, as lines of at most this many columns, and the call that is being
-    /// typed.
-    pub(super) fn lines(&self, columns: usize) -> Vec<render::StyledLine> {
+    /// The end of what ran, as so many columns and rows, and the call that is being typed; the
+    /// first screen if nothing ran.
+    pub(super) fn lines(&self, size: (usize, usize)) -> Vec<StyledLine> {
         let text = self.prompt.text();
         let written = Some(text.trim_start()).filter(|text| text.starts_with('{'));
-        self.runs.lines(columns, written)
+        if self.runs.is_empty() && written.is_none() {
+            let (columns, rows) = size;
+            let lines = self.welcome.iter().take(rows).cloned();
+            return lines.map(|line| line.cut(columns)).collect();
+        }
+        self.runs.last_lines(size, written)
     }
 
     /// The terminal that is shown.
@@ -169,7 +261,12 @@ impl App {
 
     /// The next thing that happens by itself.
     pub(super) async fn next(&mut self) -> Happened {
-        let Self { runs, watched, .. } = self;
+        let Self {
+            runs,
+            watched,
+            asked,
+            ..
+        } = self;
         let watched = async {
             match watched {
                 Some(watched) => watched.terminal.next().await,
@@ -179,6 +276,7 @@ impl App {
         tokio::select! {
             event = runs.next_event() => Happened::Own(event),
             bytes = watched => Happened::Watched(bytes),
+            Some(question) = asked.recv() => Happened::Asked(Box::new(question)),
         }
     }
 
@@ -191,11 +289,12 @@ impl App {
                 RunNews::Over => {
                     self.over = Over::Nobody;
                     // What was said since about something else stays.
-                    if [BUSY, WHILE_IT_RUNS].contains(&&*self.remark) {
+                    if [self.busy(), self.while_it_runs()].contains(&self.remark) {
                         self.remark.clear();
                     }
                 }
             },
+            Happened::Asked(question) => self.questions.push_back(*question),
             Happened::Watched(Some(bytes)) => {
                 if let Some(watched) = &mut self.watched {
                     watched.overlay.output(&bytes);
@@ -235,24 +334,47 @@ impl App {
         }
     }
 
-    fn wheel(&mut self, turn: WheelTurn, (_, rows): (u16, u16)) {
+    fn wheel(&mut self, turn: WheelTurn, size: (u16, u16)) {
         if let Some(overlay) = self.overlay_mut() {
             overlay.wheel(turn);
-        } else if let Some(pager) = &mut self.pager {
-            pager.step(turn, 3, usize::from(rows.saturating_sub(FRAME)));
+            return;
+        }
+        if self.pager.is_none() && matches!(turn, WheelTurn::Up) {
+            self.look_back(size);
+        }
+        if let Some(pager) = &mut self.pager {
+            let asked = pager.step(turn, 3, draw::page_rows(pager, size));
+            self.answer(asked);
         }
     }
 
+    /// Opens the transcript, at its end.
+    pub(super) fn look_back(&mut self, size: (u16, u16)) {
+        if self.runs.is_empty() {
+            "nothing has run here yet".clone_into(&mut self.remark);
+            return;
+        }
+        self.open(Pager::of("What ran here", PageSource::Transcript));
+        self.lay_out(size);
+    }
+
     fn key(&mut self, key: &KeyEvent, size: (u16, u16)) {
+        if !self.questions.is_empty() {
+            self.decide(key);
+            return;
+        }
         if let Some(overlay) = self.overlay_mut() {
             let wish = overlay.key(key, Instant::now());
             self.grant(wish);
             return;
         }
         if let Some(pager) = &mut self.pager {
-            let rows = usize::from(size.1.saturating_sub(FRAME)).max(1);
-            let asked = pager.key(key, rows);
+            let asked = pager.key(key, draw::page_rows(pager, size));
             self.answer(asked);
+            return;
+        }
+        if self.ends_command(key) {
+            self.end_command();
             return;
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -260,20 +382,65 @@ impl App {
             KeyCode::Char('d') if control && self.prompt.text().is_empty() => {
                 self.is_leaving = true;
             }
-            KeyCode::Char('c') if control && self.runs.live.is_none() => {
+            KeyCode::Char('c') if control => self.interrupt(),
+            KeyCode::Char('t') if control => self.show_terminal(),
+            KeyCode::Char('o') if control => self.runs.expand(),
+            KeyCode::Char('f') if control => {
+                self.look_back(size);
+                self.pager.iter_mut().for_each(Pager::begin_search);
+            }
+            KeyCode::PageUp => {
+                self.look_back(size);
+                if let Some(pager) = &mut self.pager {
+                    let rows = draw::page_rows(pager, size);
+                    let asked = pager.step(WheelTurn::Up, rows, rows);
+                    self.answer(asked);
+                }
+            }
+            KeyCode::Esc => self.remark.clear(),
+            KeyCode::Tab => self.complete(),
+            KeyCode::Enter if key.modifiers.is_empty() => self.submit(size),
+            _ => self.prompt.edit(key),
+        }
+    }
+
+    /// A key while a question is open.
+    fn decide(&mut self, key: &KeyEvent) {
+        if let Some(answer) = ConsoleQuestion::answer_of(key)
+            && let Some(question) = self.questions.pop_front()
+        {
+            let said = match answer {
+                ApprovalAnswer::Once => "allowed once",
+                ApprovalAnswer::Session => "allowed in this session",
+                ApprovalAnswer::Always => "always allowed; `bashd grants` lists it",
+                ApprovalAnswer::Refused | ApprovalAnswer::Nobody => "denied",
+            };
+            said.clone_into(&mut self.remark);
+            question.answer(answer);
+        }
+    }
+
+    /// Whether a key at the prompt ends the running command.
+    fn ends_command(&mut self, key: &KeyEvent) -> bool {
+        let (Some(live), Some(key)) = (&self.runs.live, key_of(key)) else {
+            return false;
+        };
+        let used_for = live.overlay.used_for();
+        self.ending.is_asked_for(key, used_for, Instant::now())
+    }
+
+    /// Ctrl-C: for the command, if one runs, as at its terminal.
+    fn interrupt(&mut self) {
+        match &self.runs.live {
+            Some(live) if live.has_terminal => live.overlay.interrupt(),
+            Some(live) => live.end(),
+            None => {
                 self.remark.clear();
                 if self.prompt.text().is_empty() {
                     "Ctrl-D quits".clone_into(&mut self.remark);
                 }
                 self.prompt.set("");
             }
-            KeyCode::Char('c') if control => self.end_command(),
-            KeyCode::Esc => self.end_command(),
-            KeyCode::Char('t') if control => self.show_terminal(),
-            KeyCode::Char('o') if control => self.runs.expand(),
-            KeyCode::Tab => self.complete(),
-            KeyCode::Enter if key.modifiers.is_empty() => self.submit(size),
-            _ => self.prompt.edit(key),
         }
     }
 
@@ -295,12 +462,40 @@ impl App {
         match asked {
             PagerAction::Nothing => {}
             PagerAction::Close => self.pager = None,
-            PagerAction::Open(id) => self.deed = Some(Deed::Open(id)),
+            PagerAction::Open(target) => self.open_target(target),
+            PagerAction::Copy(text) => self.copy(&text),
             PagerAction::End(id) => self.deed = Some(Deed::Kill(id)),
             PagerAction::Answer(id) => {
                 self.pager = None;
                 self.prompt.set(&format!("/send {id} "));
             }
+        }
+    }
+
+    fn open_target(&mut self, target: RowTarget) {
+        match target {
+            RowTarget::Job(id) => self.deed = Some(Deed::Open(id)),
+            RowTarget::Run(number) => {
+                let command = self.runs.command(number).unwrap_or_default();
+                let title = crate::for_people::one_line(&render::plain(command));
+                self.open(Pager::of(title, PageSource::Run(number)));
+                self.settled.run = number;
+            }
+            RowTarget::Record(place) => {
+                let store = ArtifactStore::of(self.runs.engine().config());
+                if let Some(record) = self.records.get(place) {
+                    let lines = history::details(record, &store);
+                    self.open(Pager::new("Past call", lines));
+                }
+            }
+        }
+    }
+
+    /// Puts a text where the terminal's user can paste it. The terminal does not tell if it did.
+    fn copy(&mut self, text: &str) {
+        let copied = crossterm::execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text));
+        if let Err(error) = copied {
+            self.remark = format!("the text could not be copied: {error}");
         }
     }
 
@@ -325,99 +520,8 @@ impl App {
         self.remark = completion.choices.join("  ");
     }
 
-    fn submit(&mut self, size: (u16, u16)) {
-        let line = prompt::PromptLine::parse(&self.prompt.text());
-        let runs = matches!(
-            line,
-            prompt::PromptLine::Run(_)
-                | prompt::PromptLine::RunApart(_)
-                | prompt::PromptLine::Call(_)
-        );
-        if self.runs.live.is_some() && runs {
-            BUSY.clone_into(&mut self.remark);
-            return;
-        }
-        self.prompt.take();
-        self.remark.clear();
-        match line {
-            prompt::PromptLine::Blank => {}
-            prompt::PromptLine::Run(command) => self.runs.run(&command, By::Person, size),
-            prompt::PromptLine::RunApart(command) => self.runs.run(&command, By::PersonApart, size),
-            prompt::PromptLine::Call(arguments) => self.runs.call(&arguments, size),
-            prompt::PromptLine::Word(word, rest) => self.word(&word, &rest),
-            prompt::PromptLine::Text => {
-                "type !COMMAND to run a command, or /help".clone_into(&mut self.remark);
-            }
-        }
-        if runs {
-            WHILE_IT_RUNS.clone_into(&mut self.remark);
-        }
-    }
-
-    fn word(&mut self, word: &str, rest: &str) {
-        let page = match word {
-            "quit" | "q" => {
-                self.is_leaving = true;
-                return;
-            }
-            "job" => {
-                self.deed = Some(Deed::Open(rest.to_owned()));
-                return;
-            }
-            "kill" => {
-                self.deed = Some(Deed::Kill(rest.to_owned()));
-                return;
-            }
-            "send" => {
-                let (name, what) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-                self.deed = Some(Deed::Send(name.to_owned(), what.to_owned()));
-                return;
-            }
-            "log" => Pager::new(format!("Log {rest}"), history::search(&self.ledger, rest)),
-            "runs" => Pager::new("Runs", self.runs.list()),
-            "jobs" => Pager::following("Runs and jobs", jobs::JobsPage::List),
-            "artifact" => {
-                let store = ArtifactStore::of(self.runs.engine().config());
-                let lines = history::artifact(&store, rest);
-                Pager::new(format!("Artifact {rest}"), lines)
-            }
-            "help" => Pager::new("Help", help(&self.runs.end_key().label())),
-            _ => {
-                self.remark = format!("there is no /{word}; type /help for a list");
-                return;
-            }
-        };
-        self.pager = Some(page);
-    }
-
     /// Ends what runs here, and waits for its end.
     pub(super) async fn end_all(&mut self) {
         self.runs.end_all().await;
     }
-}
-
-fn help(end_key: &str) -> Vec<render::StyledLine> {
-    let ending = format!("Esc ends the running command; in its terminal, {end_key} does");
-    let lines = [
-        "!command      runs a command in a terminal and records it; variables, functions and cd hold",
-        "!!command     does the same, but agents are not told about it",
-        "{\"command\": … makes a call as an agent would, with the rules and limits of the profile",
-        "/runs         lists what has run in this console",
-        "/jobs         follows the runs and jobs of all your bashd processes; Enter opens one",
-        "/job NAME     opens a job: its terminal or its output",
-        "/send NAME T  sends a job a line of text or keys (C-c, Up, Enter)",
-        "/kill NAME    ends a job",
-        "/artifact N   shows stored output",
-        "/log TEXT     lists past commands of any bashd that contain the text",
-        "/quit         quits, as does Ctrl-D",
-        "",
-        "Tab completes paths, Up and Down recall lines, Alt-Enter starts a new line",
-        "Ctrl-O shows the last output in full, and shortens it again",
-        "Ctrl-T goes to the terminal of the running command, and back",
-        ending.as_str(),
-        "In a page, the arrows, Space, b, g and G scroll; q or Esc closes it",
-    ];
-    lines
-        .map(|line| render::StyledLine::new(Tone::Plain, line))
-        .to_vec()
 }

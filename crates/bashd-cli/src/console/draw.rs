@@ -1,23 +1,46 @@
 //! Draws the console: what ran, a line of remarks, the prompt; over them a terminal or a page.
 
 use super::app::App;
+use super::jobs::OutputView;
 use super::overlay::Overlay;
-use crate::render::{self, Tone};
+use super::pager::{Pager, SeenRow};
+use super::palette;
+use super::question::{self, ConsoleQuestion};
+use crate::render::{self, Ink, InkStyle, Tone};
 use bashd::screen::{Cell, Colour};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, Paragraph};
+use std::rc::Rc;
 
 /// Rows of the prompt at most.
 const MOST_PROMPT_ROWS: u16 = 8;
 
-/// Whether colors are used.
+/// Which colors the terminal has. Ours are always among its first sixteen, which its user chose
+/// for a light or a dark background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColorUse {
-    Colours,
+pub(crate) enum ColorUse {
+    /// Every mixed one.
+    All,
+    /// 256.
+    Indexed,
+    Sixteen,
     None,
+}
+
+impl ColorUse {
+    /// What the terminal says of itself.
+    pub(super) fn of(term: &str, colorterm: &str) -> Self {
+        if matches!(colorterm, "truecolor" | "24bit") || term.ends_with("-direct") {
+            Self::All
+        } else if term.contains("256color") {
+            Self::Indexed
+        } else {
+            Self::Sixteen
+        }
+    }
 }
 
 /// Draws everything.
@@ -30,30 +53,106 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, paint: ColorUse) {
         Constraint::Length(rows),
     ])
     .areas(frame.area());
-    let lines = app.lines(usize::from(above.width));
-    let skipped = lines.len().saturating_sub(usize::from(above.height));
-    let lines = lines.iter().skip(skipped).map(|line| line_of(line, paint));
+    let lines = app.lines((usize::from(above.width), usize::from(above.height)));
+    let lines = lines.iter().map(|line| line_of(line, paint));
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), above);
-    let state = if app.runs().is_running() {
-        "running"
-    } else {
-        "ready"
-    };
-    let place = format!("[{state}] {}  {}", app.remark(), app.runs().place());
-    let style = style_of(Tone::Faint, paint).add_modifier(Modifier::REVERSED);
-    frame.render_widget(Paragraph::new(place).style(style), remark);
+    let bar = bar(app, usize::from(remark.width));
+    let style = Style::default().add_modifier(Modifier::REVERSED);
+    frame.render_widget(Paragraph::new(bar).style(style), remark);
     draw_prompt(frame, app, prompt);
     if let Some(overlay) = app.overlay() {
         draw_overlay(frame, overlay, paint);
     } else if let Some(pager) = app.pager() {
-        let area = frame.area();
+        let (area, beside) = panes(frame.area(), pager.beside());
         let title = format!(" {} ", pager.title);
         let block = Block::bordered().title(title).title_bottom(pager.footer());
         let rows = pager.visible(usize::from(block.inner(area).height));
-        let rows: Vec<_> = rows.iter().map(|line| line_of(line, paint)).collect();
-        frame.render_widget(Clear, area);
+        let rows: Vec<_> = rows.iter().map(|row| row_of(row, paint)).collect();
+        frame.render_widget(Clear, frame.area());
         frame.render_widget(Paragraph::new(rows).block(block), area);
+        for (view, area) in pager.beside().iter().zip(beside.iter()) {
+            draw_beside(frame, view, *area, paint);
+        }
     }
+    if let Some(question) = app.question() {
+        draw_question(frame, question, paint);
+    }
+}
+
+/// What the console does, what there is to say, and at the right end where it is. At a command's
+/// terminal and at a question, the frame says what keys do.
+fn bar(app: &App, columns: usize) -> String {
+    let remark = if app.overlay().is_some() || app.question().is_some() {
+        ""
+    } else {
+        app.remark()
+    };
+    let left = format!("[{}] {remark}", app.runs().doing());
+    let place = app.runs().place();
+    let room = columns.saturating_sub(render::width(&left) + 1);
+    format!("{left} {place:>room$}")
+}
+
+/// Columns of a screen on which a list and an output stand side by side; below that, one above the
+/// other.
+const WIDE: u16 = 110;
+
+/// Rows of a page's text on a screen of this size.
+pub(super) fn page_rows(pager: &Pager, (columns, rows): (u16, u16)) -> usize {
+    let (area, _) = panes(Rect::new(0, 0, columns, rows), pager.beside());
+    usize::from(Block::bordered().inner(area).height).max(1)
+}
+
+/// Where a page is, and what stands beside it.
+fn panes(whole: Rect, beside: &[OutputView]) -> (Rect, Rc<[Rect]>) {
+    if beside.is_empty() || whole.height < 12 {
+        return (whole, Rc::default());
+    }
+    let halves = [Constraint::Fill(1), Constraint::Fill(1)];
+    let [page, rest] = if whole.width >= WIDE {
+        Layout::horizontal(halves).areas(whole)
+    } else {
+        Layout::vertical(halves).areas(whole)
+    };
+    let each = beside.iter().map(|_| Constraint::Fill(1));
+    (page, Layout::vertical(each).split(rest))
+}
+
+/// The end of an output, in a pane of its own.
+fn draw_beside(frame: &mut Frame<'_>, view: &OutputView, area: Rect, paint: ColorUse) {
+    let block = Block::bordered().title(format!(" {} ", view.title));
+    let inner = block.inner(area);
+    let (columns, most) = (usize::from(inner.width), usize::from(inner.height));
+    // A line has at least one row.
+    let from = view.lines.len().saturating_sub(most);
+    let last = view.lines.get(from..).unwrap_or_default();
+    let rows: Vec<_> = last.iter().flat_map(|line| line.wrapped(columns)).collect();
+    let from = rows.len().saturating_sub(most);
+    let rows = rows.iter().skip(from).map(|row| line_of(row, paint));
+    frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()).block(block), area);
+}
+
+/// A question stands in the middle, before whatever else is shown.
+fn draw_question(frame: &mut Frame<'_>, question: &ConsoleQuestion, paint: ColorUse) {
+    let whole = frame.area();
+    let width = whole.width.saturating_sub(4).clamp(1, 100);
+    let inner = usize::from(width.saturating_sub(2));
+    let lines = question.lines(inner);
+    let rows = lines.iter().flat_map(|line| line.wrapped(inner));
+    let rows: Vec<_> = rows.map(|row| line_of(&row, paint)).collect();
+    let height = (rows.len() as u16 + 2).min(whole.height);
+    let area = Rect::new(
+        whole.x + (whole.width - width) / 2,
+        whole.y + (whole.height - height) / 2,
+        width,
+        height,
+    );
+    let block = Block::bordered()
+        .title(" ! May this run? ")
+        .title_bottom(question::CHOICES)
+        .border_style(style_of(Tone::Warning, paint));
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(rows).block(block), area);
 }
 
 fn draw_prompt(frame: &mut Frame<'_>, app: &App, area: Rect) {
@@ -68,7 +167,8 @@ fn draw_prompt(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let column = render::width(before.rsplit('\n').next().unwrap_or_default()) as u16 + 2;
     let hidden = row.saturating_sub(area.height.saturating_sub(1));
     frame.render_widget(Paragraph::new(rows.join("\n")).scroll((hidden, 0)), area);
-    if app.overlay().is_none() && app.pager().is_none() {
+    let is_covered = app.overlay().is_some() || app.pager().is_some() || app.question().is_some();
+    if !is_covered {
         let last = area.right().saturating_sub(1);
         frame.set_cursor_position(Position::new(
             (area.x + column).min(last),
@@ -93,8 +193,12 @@ fn draw_overlay(frame: &mut Frame<'_>, overlay: &Overlay, paint: ColorUse) {
         "" => " Console ".to_owned(),
         title => format!(" Console · {title} "),
     };
-    let end_key = overlay.ends_by().label();
-    let footer = format!(" {end_key} ends it · ctrl-t hides · input goes to the terminal ");
+    let end_key = overlay.ends_by();
+    // What fits is said, the most important first.
+    let mut footer = format!(" {end_key} ends it · ctrl-t hides · input goes to the terminal ");
+    if render::width(&footer) + 2 > usize::from(width) {
+        footer = format!(" {end_key} ends it · ctrl-t hides ");
+    }
     let block = Block::bordered().title(title).title_bottom(footer);
     let inner = block.inner(area);
     let rows = (0..size.rows()).map(|row| {
@@ -119,12 +223,6 @@ fn draw_overlay(frame: &mut Frame<'_>, overlay: &Overlay, paint: ColorUse) {
 }
 
 fn cell_of(cell: &Cell, paint: ColorUse) -> Span<'static> {
-    let mut style = Style::default();
-    if paint == ColorUse::Colours {
-        style = style
-            .fg(colour_of(cell.foreground))
-            .bg(colour_of(cell.background));
-    }
     let switches = [
         (cell.is_bold, Modifier::BOLD),
         (cell.is_dim, Modifier::DIM),
@@ -132,18 +230,63 @@ fn cell_of(cell: &Cell, paint: ColorUse) -> Span<'static> {
         (cell.is_underlined, Modifier::UNDERLINED),
         (cell.is_inverse, Modifier::REVERSED),
     ];
-    for (_, modifier) in switches.into_iter().filter(|(is_on, _)| *is_on) {
-        style = style.add_modifier(modifier);
-    }
+    let style = written((cell.foreground, cell.background), switches, paint);
     Span::styled(cell.text.clone(), style)
 }
 
-fn colour_of(colour: Colour) -> Color {
-    match colour {
-        Colour::Default => Color::Reset,
-        Colour::Indexed(index) => Color::Indexed(index),
-        Colour::Rgb(red, green, blue) => Color::Rgb(red, green, blue),
+/// What a command wrote, in the colors that it chose.
+fn written(
+    (foreground, background): (Colour, Colour),
+    switches: [(bool, Modifier); 5],
+    paint: ColorUse,
+) -> Style {
+    let mut style = Style::default();
+    if paint != ColorUse::None {
+        style = style
+            .fg(colour_of(foreground, paint))
+            .bg(colour_of(background, paint));
     }
+    for (_, modifier) in switches.into_iter().filter(|(is_on, _)| *is_on) {
+        style = style.add_modifier(modifier);
+    }
+    style
+}
+
+fn style_of_ink(ink: Ink, paint: ColorUse) -> Style {
+    let switches = [
+        (ink.has(InkStyle::Bold), Modifier::BOLD),
+        (ink.has(InkStyle::Dim), Modifier::DIM),
+        (ink.has(InkStyle::Italic), Modifier::ITALIC),
+        (ink.has(InkStyle::Underlined), Modifier::UNDERLINED),
+        (ink.has(InkStyle::Inverse), Modifier::REVERSED),
+    ];
+    written((ink.foreground, ink.background), switches, paint)
+}
+
+/// The color as far as the terminal has it.
+fn colour_of(colour: Colour, paint: ColorUse) -> Color {
+    match (colour, paint) {
+        (Colour::Default, _) | (_, ColorUse::None) => Color::Reset,
+        (Colour::Rgb(red, green, blue), ColorUse::All) => Color::Rgb(red, green, blue),
+        (Colour::Rgb(red, green, blue), ColorUse::Indexed) => {
+            Color::Indexed(palette::of_256([red, green, blue]))
+        }
+        (Colour::Rgb(red, green, blue), ColorUse::Sixteen) => {
+            Color::Indexed(palette::of_16([red, green, blue]))
+        }
+        (Colour::Indexed(index), ColorUse::Sixteen) if index >= 16 => {
+            Color::Indexed(palette::of_16(palette::mixed(index)))
+        }
+        (Colour::Indexed(index), _) => Color::Indexed(index),
+    }
+}
+
+fn row_of(row: &SeenRow, paint: ColorUse) -> Line<'static> {
+    let line = line_of(&row.text, paint);
+    if row.is_selected {
+        return line.patch_style(Modifier::REVERSED);
+    }
+    line
 }
 
 fn line_of(line: &render::StyledLine, paint: ColorUse) -> Line<'static> {
@@ -157,11 +300,15 @@ fn style_of(tone: Tone, paint: ColorUse) -> Style {
     if paint == ColorUse::None {
         return match tone {
             Tone::Command => plain.add_modifier(Modifier::BOLD),
+            Tone::Found => plain.add_modifier(Modifier::REVERSED),
+            Tone::Own(ink) => style_of_ink(ink, paint),
             _ => plain,
         };
     }
     match tone {
         Tone::Plain => plain,
+        Tone::Own(ink) => style_of_ink(ink, paint),
+        Tone::Found => plain.fg(Color::Black).bg(Color::Yellow),
         Tone::Command => plain.add_modifier(Modifier::BOLD),
         Tone::Faint => plain.add_modifier(Modifier::DIM),
         Tone::Good => plain.fg(Color::Green),

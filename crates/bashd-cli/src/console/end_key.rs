@@ -1,49 +1,87 @@
-//! The key that ends a command while somebody types at its terminal.
+//! The key that ends a command. No habit of a program's user is one: Esc belongs to the program
+//! wherever it draws.
 
 use bashd::profile::rules;
-use bashd::screen::keys::{Code, KeyModes, KeyPress};
+use bashd::screen::keys::{Code, KeyModes, KeyPress, Modifiers};
 use std::time::{Duration, Instant};
 
-/// Two Esc within this time end the command; a single one goes to the program.
-const TWICE: Duration = Duration::from_millis(500);
+/// Within this time a key that is to be pressed twice must come again.
+const TWICE: Duration = Duration::from_secs(1);
+
+/// What ends a command if nothing else is said; pressed twice.
+const BRACKET: KeyPress = KeyPress {
+    code: Code::Character(']'),
+    modifiers: Modifiers {
+        shift: false,
+        alt: false,
+        control: true,
+    },
+};
 
 /// The key that ends a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConsoleEndKey {
-    /// Esc, and Esc again within half a second.
-    EscapeTwice,
+    /// This key twice within a second; the program gets the first.
+    Twice(KeyPress),
     /// This key, which the program then never gets.
-    Key(KeyPress),
+    Once(KeyPress),
+    /// A single Esc, and where the program draws, [`BRACKET`] twice.
+    EscapeUnlessDrawn,
+}
+
+/// What the program at the terminal does with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TerminalUse {
+    /// It writes lines.
+    Lines,
+    /// It draws on the alternate screen.
+    Drawn,
 }
 
 impl ConsoleEndKey {
     /// The key that the configuration names, or else the profile's. The error is for people.
     pub(super) fn of(configured: Option<&str>, profile: rules::EndKey) -> Result<Self, String> {
-        let name = configured.unwrap_or(match profile {
-            rules::EndKey::EscapeTwice => "Escape Escape",
-            rules::EndKey::Escape => "Escape",
-        });
-        let is_escape =
-            |name: &str| KeyPress::named(name).is_some_and(|key| key.code == Code::Escape);
+        let Some(name) = configured else {
+            return Ok(match profile {
+                rules::EndKey::BracketTwice => Self::Twice(BRACKET),
+                rules::EndKey::Escape => Self::EscapeUnlessDrawn,
+            });
+        };
+        let key = |name: &str| {
+            let is_name = name.chars().count() > 1;
+            let key = KeyPress::named(name).filter(|_| is_name);
+            key.ok_or_else(|| format!("`console.end_key`: there is no key `{name}`"))
+        };
         let mut words = name.split_whitespace();
         match (words.next(), words.next(), words.next()) {
-            (Some(first), Some(second), None) if is_escape(first) && is_escape(second) => {
-                Ok(Self::EscapeTwice)
+            (Some(once), None, _) => key(once).map(Self::Once),
+            (Some(first), Some(second), None) if key(first)? == key(second)? => {
+                key(first).map(Self::Twice)
             }
-            (Some(name), None, _) if name.chars().count() > 1 => KeyPress::named(name)
-                .map(Self::Key)
-                .ok_or_else(|| format!("`console.end_key`: there is no key `{name}`")),
             _ => Err(format!(
-                "`console.end_key` can't be {name:?}: give a key like F12 or C-], or Escape Escape"
+                "`console.end_key` can't be {name:?}: name a key, as in F12, or the same key \
+                 twice, as in C-] C-]"
             )),
         }
     }
 
+    /// What counts at a terminal that is used in this way: the key, and whether once is enough.
+    fn at(self, terminal: TerminalUse) -> (KeyPress, bool) {
+        match (self, terminal) {
+            (Self::Twice(key), _) => (key, false),
+            (Self::Once(key), _) => (key, true),
+            (Self::EscapeUnlessDrawn, TerminalUse::Drawn) => (BRACKET, false),
+            (Self::EscapeUnlessDrawn, TerminalUse::Lines) => {
+                let modifiers = Modifiers::default();
+                let code = Code::Escape;
+                (KeyPress { code, modifiers }, true)
+            }
+        }
+    }
+
     /// What people read.
-    pub(super) fn label(self) -> String {
-        let Self::Key(key) = self else {
-            return "esc esc".to_owned();
-        };
+    pub(super) fn label(self, terminal: TerminalUse) -> String {
+        let (key, is_once) = self.at(terminal);
         let held = [
             (key.modifiers.control, "ctrl-"),
             (key.modifiers.alt, "alt-"),
@@ -51,8 +89,7 @@ impl ConsoleEndKey {
         ];
         let held: String = held
             .into_iter()
-            .filter(|(is_held, _)| *is_held)
-            .map(|(_, name)| name)
+            .filter_map(|(is_held, name)| is_held.then_some(name))
             .collect();
         let name = match key.code {
             Code::Escape => "esc".to_owned(),
@@ -60,7 +97,8 @@ impl ConsoleEndKey {
             Code::Function(number) => format!("f{number}"),
             code => format!("{code:?}").to_lowercase(),
         };
-        held + &name
+        let times = if is_once { "" } else { " twice" };
+        format!("{held}{name}{times}")
     }
 }
 
@@ -68,15 +106,13 @@ impl ConsoleEndKey {
 #[derive(Debug)]
 pub(super) struct EndKeyWatch {
     key: ConsoleEndKey,
-    last_escape: Option<Instant>,
+    /// When a key came that must come twice.
+    last: Option<Instant>,
 }
 
 impl EndKeyWatch {
     pub(super) fn by(key: ConsoleEndKey) -> Self {
-        Self {
-            key,
-            last_escape: None,
-        }
+        Self { key, last: None }
     }
 
     /// The key.
@@ -85,29 +121,29 @@ impl EndKeyWatch {
     }
 
     /// Handles a key; returns whether it ends the command.
-    pub(super) fn is_asked_for(&mut self, pressed: KeyPress, now: Instant) -> bool {
-        match self.key {
-            // Old terminals send the same byte for C-] and C-5, so the program gets the same byte.
-            ConsoleEndKey::Key(key) => {
-                let bytes = |key: KeyPress| key.bytes(KeyModes::default());
-                bytes(key) == bytes(pressed)
-            }
-            ConsoleEndKey::EscapeTwice => {
-                let last = self.last_escape.take();
-                if pressed.code != Code::Escape {
-                    return false;
-                }
-                let is_second = last.is_some_and(|last| now.duration_since(last) < TWICE);
-                self.last_escape = (!is_second).then_some(now);
-                is_second
-            }
+    pub(super) fn is_asked_for(
+        &mut self,
+        pressed: KeyPress,
+        terminal: TerminalUse,
+        now: Instant,
+    ) -> bool {
+        // Old terminals send the same byte for C-] and C-5, so the program gets the same byte.
+        let bytes = |key: KeyPress| key.bytes(KeyModes::default());
+        let (key, is_once) = self.key.at(terminal);
+        let last = self.last.take();
+        if bytes(key) != bytes(pressed) {
+            return false;
         }
+        let is_asked = is_once || last.is_some_and(|last| now.duration_since(last) < TWICE);
+        self.last = (!is_asked).then_some(now);
+        is_asked
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use TerminalUse::{Drawn, Lines};
 
     fn key(name: &str) -> KeyPress {
         KeyPress::named(name).unwrap()
@@ -115,45 +151,57 @@ mod tests {
 
     #[test]
     fn the_key_is_configured_or_the_profiles() {
-        use rules::EndKey::{Escape, EscapeTwice};
-        for (configured, profile, expected) in [
-            (None, EscapeTwice, "esc esc"),
-            (None, Escape, "esc"),
-            (Some("Escape Escape"), Escape, "esc esc"),
-            (Some("esc"), EscapeTwice, "esc"),
-            (Some("F12"), EscapeTwice, "f12"),
-            (Some("C-]"), Escape, "ctrl-]"),
-            (Some("M-S-PageUp"), Escape, "alt-shift-pageup"),
+        use rules::EndKey::{BracketTwice, Escape};
+        for (configured, profile, in_lines, drawn) in [
+            (None, BracketTwice, "ctrl-] twice", "ctrl-] twice"),
+            (None, Escape, "esc", "ctrl-] twice"),
+            (Some("Escape Escape"), Escape, "esc twice", "esc twice"),
+            (Some("esc"), BracketTwice, "esc", "esc"),
+            (Some("F12"), BracketTwice, "f12", "f12"),
+            (Some("C-]"), Escape, "ctrl-]", "ctrl-]"),
+            (
+                Some("M-S-PageUp"),
+                Escape,
+                "alt-shift-pageup",
+                "alt-shift-pageup",
+            ),
         ] {
             let found = ConsoleEndKey::of(configured, profile).unwrap();
-            assert_eq!(found.label(), expected, "{configured:?}");
+            assert_eq!(found.label(Lines), in_lines, "{configured:?}");
+            assert_eq!(found.label(Drawn), drawn, "{configured:?}");
         }
-        for wrong in ["x", "F13", "Up Down", "Escape Escape Escape"] {
-            assert!(
-                ConsoleEndKey::of(Some(wrong), EscapeTwice).is_err(),
-                "{wrong}"
-            );
+        for wrong in ["x", "F13", "Up Down", "Escape Escape Escape", "x x", " "] {
+            let found = ConsoleEndKey::of(Some(wrong), BracketTwice);
+            assert!(found.is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn a_single_escape_is_the_programs_unless_it_is_the_key() {
+    fn no_habit_of_a_programs_user_ends_it() {
         let start = Instant::now();
         let after = |millis| start + Duration::from_millis(millis);
-        let mut twice = EndKeyWatch::by(ConsoleEndKey::EscapeTwice);
-        assert!(!twice.is_asked_for(key("Escape"), after(0)));
-        assert!(!twice.is_asked_for(key("Escape"), after(600)), "too late");
-        assert!(!twice.is_asked_for(key("x"), after(650)));
+        let mut twice = EndKeyWatch::by(ConsoleEndKey::Twice(BRACKET));
+        for (millis, name) in [(0, "Escape"), (10, "Escape"), (20, "C-c"), (30, "C-c")] {
+            assert!(
+                !twice.is_asked_for(key(name), Drawn, after(millis)),
+                "{name}"
+            );
+        }
+        assert!(!twice.is_asked_for(key("C-]"), Lines, after(100)));
         assert!(
-            !twice.is_asked_for(key("Escape"), after(700)),
-            "not in a row"
+            !twice.is_asked_for(key("C-]"), Lines, after(1200)),
+            "too late"
         );
-        assert!(twice.is_asked_for(key("Escape"), after(1100)));
-        let mut single = EndKeyWatch::by(ConsoleEndKey::Key(key("Escape")));
-        assert!(!single.is_asked_for(key("x"), after(0)));
-        assert!(single.is_asked_for(key("Escape"), after(1)));
-        let mut bracket = EndKeyWatch::by(ConsoleEndKey::Key(key("C-]")));
-        assert!(!bracket.is_asked_for(key("]"), after(2)));
-        assert!(bracket.is_asked_for(key("C-5"), after(3)));
+        assert!(!twice.is_asked_for(key("x"), Lines, after(1250)));
+        let again = twice.is_asked_for(key("C-]"), Lines, after(1300));
+        assert!(!again, "not in a row");
+        assert!(twice.is_asked_for(key("C-5"), Lines, after(2200)));
+        let mut of_profile = EndKeyWatch::by(ConsoleEndKey::EscapeUnlessDrawn);
+        assert!(!of_profile.is_asked_for(key("Escape"), Drawn, after(0)));
+        assert!(!of_profile.is_asked_for(key("x"), Lines, after(1)));
+        assert!(of_profile.is_asked_for(key("Escape"), Lines, after(2)));
+        let mut single = EndKeyWatch::by(ConsoleEndKey::Once(key("C-]")));
+        assert!(!single.is_asked_for(key("]"), Drawn, after(2)));
+        assert!(single.is_asked_for(key("C-5"), Drawn, after(3)));
     }
 }

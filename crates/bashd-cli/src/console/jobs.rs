@@ -41,36 +41,87 @@ pub(super) struct SeenPage {
     pub(super) lines: Vec<StyledLine>,
     /// The id behind each line of a list.
     pub(super) targets: Vec<String>,
+    /// What is shown beside a list: the ends of outputs.
+    pub(super) beside: Vec<OutputView>,
 }
 
-/// The page as it is now.
-pub(super) async fn page(jobs: &Jobs, page: &JobsPage) -> SeenPage {
+/// The end of a job's output, beside a list.
+pub(super) struct OutputView {
+    pub(super) title: String,
+    pub(super) lines: Vec<StyledLine>,
+}
+
+/// The page as it is now; beside a list, the outputs of the followed ones and of the chosen one.
+pub(super) async fn page(jobs: &Jobs, page: &JobsPage, beside: &Beside) -> SeenPage {
     match page {
-        JobsPage::List => list(jobs).await,
+        JobsPage::List => list(jobs, beside).await,
         JobsPage::Output(name) => SeenPage {
             lines: output(jobs, name).await,
             targets: Vec::new(),
+            beside: Vec::new(),
         },
     }
 }
 
-/// Runs whose calls wait, then jobs, the newest first.
-async fn list(jobs: &Jobs) -> SeenPage {
+/// Whose output stands beside a list.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Beside {
+    /// Those that are followed, by their ids.
+    pub(super) followed: Vec<String>,
+    /// The chosen one; the first before anything is chosen.
+    pub(super) chosen: Option<String>,
+}
+
+/// Runs whose calls wait, then jobs, the newest first; before them those that wait for input.
+async fn list(jobs: &Jobs, beside: &Beside) -> SeenPage {
     let mut all = jobs.list(ALL);
     all.extend(jobs.running().await);
-    let lines = all.iter().rev().map(line).collect();
-    let targets: Vec<_> = all.iter().rev().map(|job| job.id.clone()).collect();
-    if targets.is_empty() {
+    all.reverse();
+    all.sort_by_key(|job| job.state != JobState::WaitingForInput);
+    if all.is_empty() {
         let nothing = "there are no jobs, and no command has been running for more than a second";
         return SeenPage {
             lines: vec![StyledLine::new(Tone::Faint, nothing)],
-            targets,
+            targets: Vec::new(),
+            beside: Vec::new(),
         };
     }
-    SeenPage { lines, targets }
+    let is_there = |id: &&String| all.iter().any(|job| job.id == **id);
+    let first = all.first().map(|job| &job.id);
+    let chosen = beside.chosen.as_ref().filter(is_there).or(first);
+    let followed = beside.followed.iter().filter(is_there);
+    let shown = followed.filter(|id| Some(*id) != chosen).chain(chosen);
+    let mut views = Vec::new();
+    for id in shown {
+        let name = all.iter().find(|job| job.id == *id);
+        let title = name.map(|job| format!("{} {}", called(job), job.command));
+        views.push(OutputView {
+            title: for_people::one_line(&render::plain(&title.unwrap_or_default())),
+            lines: output(jobs, id).await,
+        });
+    }
+    let mark = |job: &Job| {
+        // Rows stand below each other, marked or not.
+        match &*beside.followed {
+            [] => "",
+            followed if followed.contains(&job.id) => "● ",
+            _ => "  ",
+        }
+    };
+    let lines = all.iter().map(|job| {
+        let mut marked = StyledLine::new(Tone::Active, mark(job));
+        marked.0.extend(line(job).0);
+        marked
+    });
+    SeenPage {
+        lines: lines.collect(),
+        targets: all.iter().map(|job| job.id.clone()).collect(),
+        beside: views,
+    }
 }
 
-fn line(job: &Job) -> StyledLine {
+/// A job in one line.
+pub(super) fn line(job: &Job) -> StyledLine {
     let age = for_people::duration(job.age_ms);
     let name: &str = match (&job.name, job.kind) {
         (Some(name), _) => name,

@@ -2,8 +2,11 @@
 //!
 //! `screen` takes and restores the terminal, `app` holds the state and what each key does, `draw`
 //! shows it, `prompt` is the line below, `runs` what runs here, `overlay` the terminal of a command
-//! and `end_key` the key that ends it there, `pager` a page of lines, `history` what ran before,
-//! `jobs` what runs elsewhere. One loop handles keys, events of the run and time.
+//! and `end_key` the key that ends it there, `pager` a page of lines and `page_text` what it says,
+//! `history` what ran before, `jobs` what runs elsewhere, `welcome` the first screen, `question` a
+//! command that waits for approval, `words` what a line of the prompt does, `palette` colors for
+//! terminals that have few. One loop handles keys, events of the run and time. `plain` is the same
+//! without any drawing.
 
 mod app;
 mod complete;
@@ -12,11 +15,17 @@ mod end_key;
 mod history;
 mod jobs;
 mod overlay;
+mod page_text;
 mod pager;
+mod palette;
+mod plain;
 mod prompt;
+mod question;
 mod runs;
 mod screen;
 mod state;
+mod welcome;
+mod words;
 
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
@@ -46,16 +55,37 @@ pub(crate) fn guard_early() -> Option<io::Result<TerminalGuardian>> {
     is_console.then(TerminalGuardian::start)
 }
 
+/// How the console shows itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConsoleLook {
+    /// In lines, one after the other.
+    Plain,
+    /// Drawn, in these colors.
+    Drawn(draw::ColorUse),
+}
+
+impl ConsoleLook {
+    /// What was asked for, in the colors that the terminal has.
+    pub(crate) fn of(is_plain: bool, printer: &Printer) -> Self {
+        if is_plain {
+            Self::Plain
+        } else {
+            Self::Drawn(paint(printer))
+        }
+    }
+}
+
 /// Runs the console until its user leaves.
 pub(crate) fn console(
     guardian: Option<io::Result<TerminalGuardian>>,
     settings: ConfigInForce,
-    printer: &Printer,
+    look: ConsoleLook,
 ) -> Result<ExitStatus, Failure> {
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if look != ConsoleLook::Plain && !is_terminal {
         let message = "the console needs a terminal";
         return Err(Failure::new(FailureKind::Usage, message)
-            .hint("`bashd run`, `bashd log` and `bashd rpc` work without one"));
+            .hint("`bashd console --plain`, `bashd run` and `bashd rpc` work without one"));
     }
     let failed = |error: io::Error| Failure::of(FailureKind::System, error.into());
     let _guardian = guardian.transpose().map_err(failed)?;
@@ -69,8 +99,14 @@ pub(crate) fn console(
         .map_err(|problem| Failure::new(FailureKind::Usage, problem))?;
     let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
     let runs = ConsoleRuns::new(engine.clone(), profile, cwd, home, end_key);
+    let ConsoleLook::Drawn(colors) = look else {
+        let (done, signal) =
+            serve::until_done(&engine, move |token| plain::run(runs, ledger, token))?;
+        done.map_err(failed)?;
+        return Ok(signal.unwrap_or(ExitStatus::Success));
+    };
     let mut app = App::new(runs, ledger);
-    let mut screen = screen::Taken::take(paint(printer)).map_err(failed)?;
+    let mut screen = screen::Taken::take(colors).map_err(failed)?;
     let (app, drawn) = (&mut app, &mut screen);
     let (done, signal) = serve::until_done(&engine, move |token| run(app, drawn, token))?;
     drop(screen);
@@ -79,8 +115,9 @@ pub(crate) fn console(
 }
 
 fn paint(printer: &Printer) -> draw::ColorUse {
+    let variable = |name| std::env::var(name).unwrap_or_default();
     if printer.paints() {
-        draw::ColorUse::Colours
+        draw::ColorUse::of(&variable("TERM"), &variable("COLORTERM"))
     } else {
         draw::ColorUse::None
     }
@@ -108,7 +145,15 @@ async fn run(
             biased;
             () = token.cancelled() => break,
             key = keys.recv() => match key {
-                Some(event) => app.input(&event, screen.size()),
+                Some(event) => {
+                    app.input(&event, screen.size());
+                    // What was typed meanwhile is drawn once.
+                    while app.only_types()
+                        && let Ok(event) = keys.try_recv()
+                    {
+                        app.input(&event, screen.size());
+                    }
+                }
                 None => break,
             },
             happened = app.next() => app.happened(happened),

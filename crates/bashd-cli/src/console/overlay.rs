@@ -1,6 +1,6 @@
 //! The terminal of a running command: its screen, and the keys that go to it.
 
-use super::end_key::{ConsoleEndKey, EndKeyWatch};
+use super::end_key::{ConsoleEndKey, EndKeyWatch, TerminalUse};
 use bashd::Keyboard;
 use bashd::screen::keys::{self, Code, KeyPress, Modifiers};
 use bashd::screen::{Screen, Size};
@@ -44,9 +44,23 @@ impl Overlay {
         Size::new(columns.saturating_sub(2), (rows * 4 / 5).saturating_sub(2))
     }
 
-    /// The key that ends the command.
-    pub(super) fn ends_by(&self) -> ConsoleEndKey {
-        self.ending.key()
+    /// The key that ends the command, in words.
+    pub(super) fn ends_by(&self) -> String {
+        self.ending.key().label(self.used_for())
+    }
+
+    /// What the command uses its terminal for.
+    pub(super) fn used_for(&self) -> TerminalUse {
+        if self.screen.is_alternate() {
+            TerminalUse::Drawn
+        } else {
+            TerminalUse::Lines
+        }
+    }
+
+    /// Has the program interrupted, as Ctrl-C at its terminal does.
+    pub(super) fn interrupt(&self) {
+        self.keyboard.type_bytes(vec![3]);
     }
 
     /// The command's screen.
@@ -77,7 +91,8 @@ impl Overlay {
         let Some(key) = key_of(event) else {
             return OverlayAction::Nothing;
         };
-        if self.ending.is_asked_for(key, now) {
+        let used_for = self.used_for();
+        if self.ending.is_asked_for(key, used_for, now) {
             return OverlayAction::End;
         }
         self.screen.look_back(0);
@@ -110,7 +125,7 @@ pub(super) enum WheelTurn {
 }
 
 /// The key that an event is about.
-fn key_of(event: &KeyEvent) -> Option<KeyPress> {
+pub(super) fn key_of(event: &KeyEvent) -> Option<KeyPress> {
     let mut modifiers = Modifiers {
         shift: event.modifiers.contains(KeyModifiers::SHIFT),
         alt: event.modifiers.contains(KeyModifiers::ALT),

@@ -1,10 +1,16 @@
-//! A page of lines over everything else: to read, to follow, or to choose from.
+//! A page of lines over everything else: to read, to search, to copy from, to follow, or to choose
+//! from.
+
+#[cfg(test)]
+mod tests;
 
 use super::jobs;
 use super::overlay::WheelTurn;
+use super::page_text::{PageText, marked, pattern};
 use crate::for_people;
 use crate::render::{StyledLine, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use regex::Regex;
 use std::time::{Duration, Instant};
 
 /// How often a page about jobs is refreshed.
@@ -13,22 +19,61 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// A page.
 pub(super) struct Pager {
     pub(super) title: String,
-    pub(super) lines: Vec<StyledLine>,
+    text: PageText,
+    source: PageSource,
     top: Top,
-    /// The page about jobs that it keeps refreshing.
-    follows: Option<jobs::JobsPage>,
     looked_at: Option<Instant>,
-    /// The ids behind the lines, if one can be chosen.
-    targets: Vec<String>,
-    chosen: usize,
+    /// What is behind the lines, if one can be chosen.
+    targets: Vec<RowTarget>,
+    /// The line that is chosen or, while lines are selected, the last of them.
+    at: usize,
+    /// The line at which the selection began.
+    selected_from: Option<usize>,
+    /// Jobs whose output stays beside the list, whatever is chosen.
+    followed: Vec<String>,
+    beside: Vec<jobs::OutputView>,
+    search: PageSearch,
+    /// What was done last, until the next key.
+    said: String,
 }
 
-/// Which line is the first that is shown.
+/// Where a page's lines come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PageSource {
+    /// They do not change.
+    Fixed,
+    /// Jobs, which are looked at again and again.
+    Jobs(jobs::JobsPage),
+    /// Everything that ran in this console.
+    Transcript,
+    /// One run of this console, by its number.
+    Run(usize),
+}
+
+/// What is behind a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RowTarget {
+    /// A job, by its id.
+    Job(String),
+    /// A record of the ledger, by its place among those that are listed.
+    Record(usize),
+    /// A run of this console, by its number.
+    Run(usize),
+}
+
+/// Which row is the first that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Top {
-    Line(usize),
-    /// The last lines that fit, as the page grows.
+    Row(usize),
+    /// The last rows that fit, as the page grows.
     End,
+}
+
+#[derive(Default)]
+struct PageSearch {
+    typed: String,
+    is_typing: bool,
+    pattern: Option<Regex>,
 }
 
 /// What a key in a page asks of the console.
@@ -37,246 +82,383 @@ pub(super) enum PagerAction {
     Nothing,
     Close,
     /// Look at this one.
-    Open(String),
-    /// End this one.
+    Open(RowTarget),
+    /// End this job.
     End(String),
-    /// Write to this one.
+    /// Write to this job.
     Answer(String),
+    /// Put this text where the user can paste it.
+    Copy(String),
+}
+
+/// A row as it is drawn.
+pub(super) struct SeenRow {
+    pub(super) text: StyledLine,
+    pub(super) is_selected: bool,
 }
 
 impl Pager {
     /// A page of these lines.
     pub(super) fn new(title: impl Into<String>, lines: Vec<StyledLine>) -> Self {
+        let mut pager = Self::of(title, PageSource::Fixed);
+        pager.text.replace_from(0, lines);
+        pager
+    }
+
+    /// A list of these lines, of which one can be chosen.
+    pub(super) fn list(
+        title: impl Into<String>,
+        (lines, targets): (Vec<StyledLine>, Vec<RowTarget>),
+    ) -> Self {
+        Self {
+            targets,
+            ..Self::new(title, lines)
+        }
+    }
+
+    /// A page whose lines come from there.
+    pub(super) fn of(title: impl Into<String>, source: PageSource) -> Self {
+        let top = match source {
+            PageSource::Fixed | PageSource::Jobs(jobs::JobsPage::List) => Top::Row(0),
+            PageSource::Jobs(jobs::JobsPage::Output(_))
+            | PageSource::Transcript
+            | PageSource::Run(_) => Top::End,
+        };
         Self {
             title: title.into(),
-            lines,
-            top: Top::Line(0),
-            follows: None,
+            text: PageText::default(),
+            source,
+            top,
             looked_at: None,
             targets: Vec::new(),
-            chosen: 0,
+            at: 0,
+            selected_from: None,
+            followed: Vec::new(),
+            beside: Vec::new(),
+            search: PageSearch::default(),
+            said: String::new(),
         }
     }
 
-    /// A page about jobs that keeps refreshing.
-    pub(super) fn following(title: impl Into<String>, page: jobs::JobsPage) -> Self {
-        Self {
-            top: match page {
-                jobs::JobsPage::List => Top::Line(0),
-                jobs::JobsPage::Output(_) => Top::End,
-            },
-            follows: Some(page),
-            ..Self::new(title, Vec::new())
-        }
+    /// Where its lines come from.
+    pub(super) fn source(&self) -> &PageSource {
+        &self.source
     }
 
-    /// The page to refresh, if it is time.
+    /// The page about jobs to refresh, if it is time.
     pub(super) fn due(&self) -> Option<&jobs::JobsPage> {
         let is_due = |last: Instant| last.elapsed() >= LOOK_AGAIN;
-        self.follows
-            .as_ref()
-            .filter(|_| self.looked_at.is_none_or(is_due))
+        match &self.source {
+            PageSource::Jobs(page) if self.looked_at.is_none_or(is_due) => Some(page),
+            _ => None,
+        }
+    }
+
+    /// Whose output is to stand beside the list.
+    pub(super) fn wanted_beside(&self) -> jobs::Beside {
+        jobs::Beside {
+            followed: self.followed.clone(),
+            chosen: self.job(),
+        }
+    }
+
+    /// What stands beside the list.
+    pub(super) fn beside(&self) -> &[jobs::OutputView] {
+        &self.beside
     }
 
     /// Shows the refreshed page; the chosen line stays chosen.
     pub(super) fn show(&mut self, seen: jobs::SeenPage) {
-        let chosen = self.targets.get(self.chosen).cloned();
-        self.lines = seen.lines;
-        self.targets = seen.targets;
+        let chosen = self.targets.get(self.at).cloned();
+        self.text.replace_from(0, seen.lines);
+        self.targets = seen.targets.into_iter().map(RowTarget::Job).collect();
+        self.beside = seen.beside;
         self.looked_at = Some(Instant::now());
         let again = chosen.and_then(|id| self.targets.iter().position(|target| *target == id));
-        let last = self.targets.len().saturating_sub(1);
-        self.chosen = again.unwrap_or(self.chosen).min(last);
+        let last = self.text.line_count().saturating_sub(1);
+        self.at = again.unwrap_or(self.at).min(last);
     }
 
-    /// The lines that fit into this many rows.
-    pub(super) fn visible(&self, rows: usize) -> Vec<StyledLine> {
-        let lines = self.lines.iter().enumerate();
-        let shown = lines.skip(self.first(rows)).take(rows);
-        shown
-            .map(|(number, line)| {
-                if self.targets.is_empty() {
-                    return line.clone();
-                }
-                let is_chosen = number == self.chosen;
-                let mark = if is_chosen { "› " } else { "  " };
-                let mut marked = StyledLine::new(Tone::Command, mark);
-                marked.0.extend(line.0.iter().cloned());
-                marked
-            })
-            .collect()
+    /// Replaces the lines from this one on.
+    pub(super) fn replace_from(&mut self, line: usize, lines: Vec<StyledLine>) {
+        self.text.replace_from(line, lines);
+    }
+
+    /// Breaks the lines into rows for a page of this width. The rows of a list stay whole.
+    pub(super) fn lay_out(&mut self, columns: usize) {
+        let is_list = !self.targets.is_empty();
+        self.text
+            .lay_out(if is_list { usize::MAX } else { columns });
+    }
+
+    /// What of the page fits into this many rows.
+    pub(super) fn visible(&self, rows: usize) -> Vec<SeenRow> {
+        let first = self.first(rows);
+        let shown = (first..self.text.row_count()).take(rows);
+        let row = |row| {
+            let line = self.text.line_of(row);
+            let mut text = self.text.row(row).cloned().unwrap_or_default();
+            if let Some(pattern) = &self.search.pattern {
+                text = marked(&text, pattern);
+            }
+            if !self.targets.is_empty() {
+                let mark = if line == self.at { "› " } else { "  " };
+                let mut with_mark = StyledLine::new(Tone::Command, mark);
+                with_mark.0.extend(text.0);
+                text = with_mark;
+            }
+            SeenRow {
+                text,
+                is_selected: self.selected().is_some_and(|lines| lines.contains(&line)),
+            }
+        };
+        shown.map(row).collect()
+    }
+
+    fn selected(&self) -> Option<std::ops::RangeInclusive<usize>> {
+        let from = self.selected_from?;
+        Some(from.min(self.at)..=from.max(self.at))
     }
 
     /// What can be done here.
     pub(super) fn footer(&self) -> String {
-        let lines = for_people::count(self.lines.len(), "line");
-        match (&self.follows, self.targets.is_empty()) {
-            (Some(jobs::JobsPage::List), false) => {
-                " ↑ ↓ choose · enter opens · s answers · x ends · q closes ".to_owned()
+        if self.search.is_typing {
+            return format!(" /{}▏ enter searches · esc ends ", self.search.typed);
+        }
+        if !self.said.is_empty() {
+            return format!(" {} ", self.said);
+        }
+        if let Some(lines) = self.selected() {
+            let count = for_people::count(lines.count(), "line");
+            return format!(" {count} selected · ↑ ↓ more · y copies · esc ends ");
+        }
+        if let Some(pattern) = &self.search.pattern {
+            let found = self.text.found(pattern).len();
+            return format!(" /{} · {found} found · n N · esc ends ", self.search.typed);
+        }
+        let lines = for_people::count(self.text.line_count(), "line");
+        match (&self.source, self.targets.is_empty()) {
+            (PageSource::Jobs(jobs::JobsPage::List), false) => {
+                " ↑ ↓ choose · enter opens · f follows · s answers · x ends · q closes ".to_owned()
             }
-            (Some(jobs::JobsPage::Output(_)), _) => {
-                format!(" {lines} · s answers · x ends · q closes ")
+            (PageSource::Jobs(jobs::JobsPage::Output(_)), _) => {
+                format!(" {lines} · s answers · x ends · / searches · v selects · q closes ")
             }
-            _ => format!(" {lines} · q closes "),
+            (_, false) => format!(" {lines} · ↑ ↓ choose · enter opens · / searches · q closes "),
+            _ => format!(" {lines} · / searches · v selects · y copies · q closes "),
         }
     }
 
     fn first(&self, rows: usize) -> usize {
-        let last = self.lines.len().saturating_sub(rows);
+        let last = self.text.row_count().saturating_sub(rows);
         match self.top {
-            Top::Line(line) => line,
+            Top::Row(row) => row.min(last),
             Top::End => last,
         }
     }
 
     /// A key was pressed, on a page of this many rows.
     pub(super) fn key(&mut self, key: &KeyEvent, rows: usize) -> PagerAction {
+        self.said.clear();
+        if self.search.is_typing {
+            self.type_search(key, rows);
+            return PagerAction::Nothing;
+        }
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let up = |pager: &mut Self, count| pager.step(WheelTurn::Up, count, rows);
+        let down = |pager: &mut Self, count| pager.step(WheelTurn::Down, count, rows);
         match key.code {
-            KeyCode::Esc | KeyCode::Char('q') => return PagerAction::Close,
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-                return PagerAction::Close;
-            }
+            KeyCode::Char('c') if is_control => return PagerAction::Close,
+            KeyCode::Char('q') => return PagerAction::Close,
+            KeyCode::Esc => return self.escape(),
             KeyCode::Enter => {
                 return self
                     .target()
                     .map_or(PagerAction::Nothing, PagerAction::Open);
             }
-            KeyCode::Char('x') => {
-                return self.target().map_or(PagerAction::Nothing, PagerAction::End);
-            }
+            KeyCode::Char('x') => return self.job().map_or(PagerAction::Nothing, PagerAction::End),
             KeyCode::Char('s') => {
-                return self
-                    .target()
-                    .map_or(PagerAction::Nothing, PagerAction::Answer);
+                return self.job().map_or(PagerAction::Nothing, PagerAction::Answer);
             }
-            KeyCode::Up | KeyCode::Char('k') => self.step(WheelTurn::Up, 1, rows),
-            KeyCode::Down | KeyCode::Char('j') => self.step(WheelTurn::Down, 1, rows),
-            KeyCode::PageUp | KeyCode::Char('b') => self.step(WheelTurn::Up, rows, rows),
-            KeyCode::PageDown | KeyCode::Char(' ') => self.step(WheelTurn::Down, rows, rows),
-            KeyCode::Home | KeyCode::Char('g') => self.step(WheelTurn::Up, usize::MAX, rows),
-            KeyCode::End | KeyCode::Char('G') => self.step(WheelTurn::Down, usize::MAX, rows),
+            KeyCode::Char('y') => return self.copy(),
+            KeyCode::Char('f') => self.follow(),
+            KeyCode::Char('v') => self.select(rows),
+            KeyCode::Char('/') => self.search.is_typing = true,
+            KeyCode::Char('n') => self.go_to_found(WheelTurn::Down, rows),
+            KeyCode::Char('N') => self.go_to_found(WheelTurn::Up, rows),
+            KeyCode::Up | KeyCode::Char('k') => return up(self, 1),
+            KeyCode::Down | KeyCode::Char('j') => return down(self, 1),
+            KeyCode::PageUp | KeyCode::Char('b') => return up(self, rows),
+            KeyCode::PageDown | KeyCode::Char(' ') => return down(self, rows),
+            KeyCode::Home | KeyCode::Char('g') => return up(self, usize::MAX),
+            KeyCode::End | KeyCode::Char('G') => return down(self, usize::MAX),
             _ => {}
         }
         PagerAction::Nothing
     }
 
-    /// Moves the choice, or else the lines.
-    pub(super) fn step(&mut self, turn: WheelTurn, count: usize, rows: usize) {
-        if self.targets.is_empty() {
-            self.scroll(turn, count, rows);
+    /// Keeps the chosen job's output beside the list, or not any more.
+    fn follow(&mut self) {
+        let Some(RowTarget::Job(id)) = self.target() else {
             return;
-        }
-        let last = self.targets.len().saturating_sub(1);
-        self.chosen = match turn {
-            WheelTurn::Up => self.chosen.saturating_sub(count),
-            WheelTurn::Down => self.chosen.saturating_add(count).min(last),
         };
-        let first = self.first(rows);
-        let lowest = (self.chosen + 1).saturating_sub(rows);
-        self.top = Top::Line(first.clamp(lowest, self.chosen.max(lowest)));
+        match self.followed.iter().position(|other| *other == id) {
+            Some(place) => drop(self.followed.remove(place)),
+            None => self.followed.push(id),
+        }
+        self.looked_at = None;
     }
 
-    fn scroll(&mut self, turn: WheelTurn, count: usize, rows: usize) {
-        let last = self.lines.len().saturating_sub(rows);
-        let line = match turn {
+    /// Esc ends what was begun last, and then the page.
+    fn escape(&mut self) -> PagerAction {
+        if self.selected_from.take().is_some() || self.search.pattern.take().is_some() {
+            return PagerAction::Nothing;
+        }
+        PagerAction::Close
+    }
+
+    fn type_search(&mut self, key: &KeyEvent, rows: usize) {
+        match key.code {
+            KeyCode::Enter => {
+                self.search.is_typing = false;
+                self.search.pattern = pattern(&self.search.typed);
+                self.find_near(rows);
+            }
+            KeyCode::Esc => {
+                self.search = PageSearch::default();
+            }
+            KeyCode::Backspace => drop(self.search.typed.pop()),
+            KeyCode::Char('u') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                self.search.typed.clear();
+            }
+            KeyCode::Char(character) => self.search.typed.push(character),
+            _ => {}
+        }
+    }
+
+    /// Begins a search.
+    pub(super) fn begin_search(&mut self) {
+        self.search.is_typing = true;
+    }
+
+    /// The line from which a search goes on.
+    fn searched_from(&self, rows: usize) -> usize {
+        if self.is_at_a_line() {
+            self.at
+        } else {
+            self.text.line_of(self.first(rows))
+        }
+    }
+
+    /// Whether keys move a line's mark, not just the rows that are shown.
+    fn is_at_a_line(&self) -> bool {
+        !self.targets.is_empty() || self.selected_from.is_some()
+    }
+
+    /// Goes to the first match that is on the page or below it, or else the last above it: the end
+    /// of a page is where the newest is.
+    fn find_near(&mut self, rows: usize) {
+        let Some(pattern) = &self.search.pattern else {
+            return;
+        };
+        let from = self.searched_from(rows);
+        let found = self.text.found(pattern);
+        match found.iter().find(|line| **line >= from).or(found.last()) {
+            Some(line) => self.go_to(*line, rows),
+            None => self.said = format!("nothing found for /{}", self.search.typed),
+        }
+    }
+
+    fn go_to_found(&mut self, turn: WheelTurn, rows: usize) {
+        let Some(pattern) = &self.search.pattern else {
+            "type / to search".clone_into(&mut self.said);
+            return;
+        };
+        let from = self.searched_from(rows);
+        let found = self.text.found(pattern);
+        let next = match turn {
+            WheelTurn::Down => found.iter().find(|line| **line > from),
+            WheelTurn::Up => found.iter().rev().find(|line| **line < from),
+        };
+        match next {
+            Some(line) => self.go_to(*line, rows),
+            None => "there is no other in this direction".clone_into(&mut self.said),
+        }
+    }
+
+    fn go_to(&mut self, line: usize, rows: usize) {
+        self.at = line;
+        let row = self.text.row_of(line);
+        self.top = Top::Row(row);
+        if self.is_at_a_line() {
+            self.keep_in_sight(rows);
+        }
+    }
+
+    fn select(&mut self, rows: usize) {
+        if self.selected_from.take().is_some() {
+            return;
+        }
+        if self.targets.is_empty() {
+            self.at = self.text.line_of(self.first(rows));
+        }
+        self.selected_from = Some(self.at);
+        // A page that follows something must stand still.
+        self.top = Top::Row(self.first(rows));
+    }
+
+    fn copy(&mut self) -> PagerAction {
+        let whole = 0..=self.text.line_count().saturating_sub(1);
+        let lines = self.selected().unwrap_or(whole);
+        let text = self.text.text(lines.clone());
+        self.selected_from = None;
+        self.said = format!("{} copied", for_people::count(lines.count(), "line"));
+        PagerAction::Copy(text)
+    }
+
+    /// Moves the choice, or else the rows. The transcript ends where the prompt is.
+    pub(super) fn step(&mut self, turn: WheelTurn, count: usize, rows: usize) -> PagerAction {
+        if self.is_at_a_line() {
+            let last = self.text.line_count().saturating_sub(1);
+            self.at = match turn {
+                WheelTurn::Up => self.at.saturating_sub(count),
+                WheelTurn::Down => self.at.saturating_add(count).min(last),
+            };
+            self.keep_in_sight(rows);
+            // Another output stands beside it now.
+            self.looked_at = None;
+            return PagerAction::Nothing;
+        }
+        let last = self.text.row_count().saturating_sub(rows);
+        let row = match turn {
             WheelTurn::Up => self.first(rows).saturating_sub(count),
             WheelTurn::Down => self.first(rows).saturating_add(count).min(last),
         };
-        let follows_the_end = self.follows.is_some() && line >= last;
-        self.top = if follows_the_end {
-            Top::End
-        } else {
-            Top::Line(line)
-        };
+        let is_at_end = self.source != PageSource::Fixed && row >= last;
+        if is_at_end && self.source == PageSource::Transcript && matches!(turn, WheelTurn::Down) {
+            return PagerAction::Close;
+        }
+        self.top = if is_at_end { Top::End } else { Top::Row(row) };
+        PagerAction::Nothing
+    }
+
+    fn keep_in_sight(&mut self, rows: usize) {
+        let (first, row) = (self.first(rows), self.text.row_of(self.at));
+        let lowest = (row + 1).saturating_sub(rows);
+        self.top = Top::Row(first.clamp(lowest, row.max(lowest)));
+    }
+
+    /// What is chosen.
+    fn target(&self) -> Option<RowTarget> {
+        self.targets.get(self.at).cloned()
     }
 
     /// The chosen job, or the one that the page is about.
-    fn target(&self) -> Option<String> {
-        match &self.follows {
-            Some(jobs::JobsPage::Output(name)) => Some(name.clone()),
-            _ => self.targets.get(self.chosen).cloned(),
+    fn job(&self) -> Option<String> {
+        match (&self.source, self.target()) {
+            (PageSource::Jobs(jobs::JobsPage::Output(name)), _) => Some(name.clone()),
+            (_, Some(RowTarget::Job(id))) => Some(id),
+            _ => None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lines(count: usize) -> Vec<StyledLine> {
-        let line = |number: usize| StyledLine::new(Tone::Plain, number.to_string());
-        (0..count).map(line).collect()
-    }
-
-    fn first(pager: &Pager) -> String {
-        pager
-            .visible(3)
-            .first()
-            .map_or_else(String::new, StyledLine::text)
-    }
-
-    fn press(pager: &mut Pager, code: KeyCode) -> PagerAction {
-        pager.key(&KeyEvent::new(code, KeyModifiers::NONE), 3)
-    }
-
-    #[test]
-    fn a_page_is_read_from_its_beginning_and_a_run_from_its_end() {
-        let mut page = Pager::new("Log", lines(10));
-        assert_eq!(first(&page), "0");
-        for (code, expected) in [
-            (KeyCode::Down, "1"),
-            (KeyCode::PageDown, "4"),
-            (KeyCode::End, "7"),
-            (KeyCode::Up, "6"),
-            (KeyCode::Home, "0"),
-        ] {
-            assert_eq!(press(&mut page, code), PagerAction::Nothing);
-            assert_eq!(first(&page), expected, "{code:?}");
-        }
-        let mut run = Pager::following("Job", jobs::JobsPage::Output("bg_1".to_owned()));
-        let seen = |count| jobs::SeenPage {
-            lines: lines(count),
-            targets: Vec::new(),
-        };
-        run.show(seen(10));
-        assert_eq!(first(&run), "7");
-        run.show(seen(12));
-        assert_eq!(first(&run), "9", "it follows");
-        press(&mut run, KeyCode::Up);
-        run.show(seen(14));
-        assert_eq!(first(&run), "8", "not while somebody reads");
-        press(&mut run, KeyCode::End);
-        run.show(seen(16));
-        assert_eq!(first(&run), "13");
-        assert_eq!(
-            press(&mut run, KeyCode::Char('x')),
-            PagerAction::End("bg_1".to_owned())
-        );
-        assert_eq!(press(&mut run, KeyCode::Char('q')), PagerAction::Close);
-    }
-
-    #[test]
-    fn what_is_chosen_stays_chosen_when_the_list_changes() {
-        let mut list = Pager::following("Runs", jobs::JobsPage::List);
-        let seen = |names: &[&str]| jobs::SeenPage {
-            lines: lines(names.len()),
-            targets: names.iter().map(ToString::to_string).collect(),
-        };
-        list.show(seen(&["a", "b", "c", "d", "e"]));
-        for _ in 0..3 {
-            press(&mut list, KeyCode::Down);
-        }
-        assert_eq!(first(&list), "  1", "the choice is in sight");
-        assert_eq!(
-            press(&mut list, KeyCode::Enter),
-            PagerAction::Open("d".to_owned())
-        );
-        list.show(seen(&["new", "a", "b", "c", "d"]));
-        assert_eq!(
-            press(&mut list, KeyCode::Char('s')),
-            PagerAction::Answer("d".to_owned())
-        );
-        list.show(seen(&[]));
-        assert_eq!(press(&mut list, KeyCode::Enter), PagerAction::Nothing);
     }
 }

@@ -22,16 +22,14 @@ pub(super) struct Prompt {
 pub(super) enum PromptLine {
     /// Nothing.
     Blank,
-    /// `!command`: recorded, and part of what an agent may be told.
+    /// `command` or `!command`: recorded, and part of what an agent may be told.
     Run(String),
     /// `!!command`: recorded, but no agent is told about it.
     RunApart(String),
     /// `{"command": …}`: a call as an agent would make it.
     Call(String),
-    /// `/search text` and the like.
+    /// `/log text` and the like.
     Word(String, String),
-    /// Text that is not a command.
-    Text,
 }
 
 impl PromptLine {
@@ -48,15 +46,20 @@ impl PromptLine {
             run(command, Self::Run)
         } else if text.starts_with('{') {
             Self::Call(text.to_owned())
-        } else if let Some(word) = text.strip_prefix('/') {
-            let (word, rest) = word.split_once(char::is_whitespace).unwrap_or((word, ""));
+        } else if let Some((word, rest)) = word_of(text) {
             Self::Word(word.to_owned(), rest.trim().to_owned())
-        } else if text.is_empty() {
-            Self::Blank
         } else {
-            Self::Text
+            run(text, Self::Run)
         }
     }
+}
+
+/// The word and what follows it, if a text begins with `/word`. A program's path has a second
+/// slash.
+fn word_of(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix('/')?;
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (!word.contains('/')).then_some((word, rest))
 }
 
 impl Prompt {
@@ -183,7 +186,8 @@ mod tests {
         );
         assert_eq!(PromptLine::parse("!"), PromptLine::Blank);
         assert_eq!(PromptLine::parse("  "), PromptLine::Blank);
-        assert_eq!(PromptLine::parse("ls"), PromptLine::Text);
+        assert_eq!(PromptLine::parse(" ls -l"), run("ls -l"));
+        assert_eq!(PromptLine::parse("/bin/ls /tmp"), run("/bin/ls /tmp"));
         assert_eq!(
             PromptLine::parse(" {\"a"),
             PromptLine::Call("{\"a".to_owned())

@@ -3,19 +3,29 @@
 use super::end_key::ConsoleEndKey;
 use super::overlay::Overlay;
 use super::state::SharedState;
+use crate::notify::Notifier;
 use crate::render::{
-    self, CallText, OutputExpansion, Preview, RunState, RunView, Tone, ViewContext,
+    CallText, OutputExpansion, Preview, RunState, RunView, StyledLine, Tone, ViewContext,
 };
 use bashd::jobs::{ClientEntry, Clients};
 use bashd::request::By;
 use bashd::screen::Size;
 use bashd::{Call, CancellationToken, Engine, Event, Profile, Request, Running};
+use std::cell::RefCell;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a person's own command may run.
 const LIMIT: Duration = Duration::from_hours(24);
+
+/// Runs of which something is shown; /log finds the others.
+const MOST_RUNS: usize = 500;
+
+/// Bytes of output that are held of all runs; beyond that the oldest keep only their last lines.
+const MOST_HELD: usize = 16 << 20;
 
 /// One command and what became of it.
 struct ConsoleRun {
@@ -24,6 +34,48 @@ struct ConsoleRun {
     expansion: OutputExpansion,
     /// Whether it is a person's own command, which leaves its state to the next.
     is_own: bool,
+    /// Its lines, once they do not change any more.
+    drawn: RefCell<Option<DrawnRun>>,
+}
+
+/// The lines of a run that is over.
+struct DrawnRun {
+    columns: usize,
+    expansion: OutputExpansion,
+    lines: Rc<[StyledLine]>,
+}
+
+impl ConsoleRun {
+    /// Its lines and a blank one; made once for each width.
+    fn lines(&self, columns: usize, expansion: OutputExpansion) -> Rc<[StyledLine]> {
+        let mut drawn = self.drawn.borrow_mut();
+        let fits = |drawn: &&DrawnRun| drawn.columns == columns && drawn.expansion == expansion;
+        if let Some(drawn) = drawn.as_ref().filter(fits) {
+            return Rc::clone(&drawn.lines);
+        }
+        let mut lines = self.view.lines(ViewContext {
+            columns,
+            elapsed: self.begun.elapsed(),
+            expansion,
+        });
+        lines.push(StyledLine::default());
+        let lines: Rc<[StyledLine]> = lines.into();
+        if self.is_over() {
+            *drawn = Some(DrawnRun {
+                columns,
+                expansion,
+                lines: Rc::clone(&lines),
+            });
+        }
+        lines
+    }
+
+    fn is_over(&self) -> bool {
+        !matches!(
+            self.view.state(),
+            RunState::Arriving | RunState::Waiting | RunState::Running
+        )
+    }
 }
 
 /// The command that runs now.
@@ -68,7 +120,10 @@ pub(super) struct ConsoleRuns {
     /// Whose the jobs and sessions are.
     client: ClientEntry,
     shown: Vec<ConsoleRun>,
+    /// Runs before those, of which nothing is held.
+    forgotten: usize,
     pub(super) live: Option<LiveRun>,
+    notifier: Notifier,
 }
 
 /// Which shell ran last.
@@ -103,12 +158,14 @@ impl ConsoleRuns {
             state: SharedState::below(&engine.config().shells_dir()),
             has_state: StateHolder::Command,
             client: Clients::of(engine.config(), "console").admit(&cwd),
+            notifier: Notifier::of(engine.config()),
             engine,
             profile,
             cwd,
             home,
             end_key,
             shown: Vec::new(),
+            forgotten: 0,
             live: None,
         }
     }
@@ -132,10 +189,11 @@ impl ConsoleRuns {
     pub(super) fn place(&self) -> String {
         let below = self.home.as_ref();
         let below = below.and_then(|home| self.cwd.strip_prefix(home).ok());
-        below.map_or_else(
-            || self.cwd.display().to_string(),
-            |below| format!("~/{}", below.display()),
-        )
+        match below {
+            None => self.cwd.display().to_string(),
+            Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
+            Some(below) => format!("~/{}", below.display()),
+        }
     }
 
     /// Runs a person's own command.
@@ -248,52 +306,81 @@ impl ConsoleRuns {
             begun: Instant::now(),
             expansion: OutputExpansion::Collapsed,
             is_own,
+            drawn: RefCell::default(),
         });
+        let excess = self.shown.len().saturating_sub(MOST_RUNS);
+        self.shown.drain(..excess);
+        self.forgotten += excess;
     }
 
-    /// Everything that ran, as lines of at most this many columns; last the call that is being
-    /// typed.
-    pub(super) fn lines(&self, columns: usize, written: Option<&str>) -> Vec<render::StyledLine> {
-        let mut lines = Vec::new();
-        for shown in &self.shown {
-            lines.extend(shown.view.lines(ViewContext {
-                columns,
-                elapsed: shown.begun.elapsed(),
-                expansion: shown.expansion,
-            }));
-            lines.push(render::StyledLine::default());
-        }
+    /// The end of everything that ran, as so many lines of at most so many columns; last the call
+    /// that is being typed.
+    pub(super) fn last_lines(
+        &self,
+        (columns, rows): (usize, usize),
+        written: Option<&str>,
+    ) -> Vec<StyledLine> {
+        let mut blocks: Vec<Rc<[StyledLine]>> = Vec::new();
         if let Some(arguments) = written {
-            lines.extend(self.arriving(arguments).lines(ViewContext {
+            let look = ViewContext {
                 columns,
                 elapsed: Duration::ZERO,
                 expansion: OutputExpansion::Collapsed,
-            }));
+            };
+            blocks.push(self.arriving(arguments).lines(look).into());
         }
-        lines
+        let mut count: usize = blocks.iter().map(|block| block.len()).sum();
+        for shown in self.shown.iter().rev() {
+            if count >= rows {
+                break;
+            }
+            let block = shown.lines(columns, shown.expansion);
+            count += block.len();
+            blocks.push(block);
+        }
+        let lines = blocks.iter().rev().flat_map(|block| block.iter());
+        lines.skip(count.saturating_sub(rows)).cloned().collect()
     }
 
-    /// What runs and ran here, one line each, the newest first.
-    pub(super) fn list(&self) -> Vec<render::StyledLine> {
+    /// Whether nothing ran yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.shown.is_empty()
+    }
+
+    /// The numbers of the runs that can be shown.
+    pub(super) fn numbers(&self) -> Range<usize> {
+        self.forgotten..self.forgotten + self.shown.len()
+    }
+
+    /// All lines of a run, and whether they may still change.
+    pub(super) fn whole(&self, number: usize, columns: usize) -> Option<(Rc<[StyledLine]>, bool)> {
+        let run = self.shown.get(number.checked_sub(self.forgotten)?)?;
+        let lines = run.lines(columns, OutputExpansion::Expanded);
+        Some((lines, !run.is_over()))
+    }
+
+    /// The command of a run.
+    pub(super) fn command(&self, number: usize) -> Option<&str> {
+        let run = self.shown.get(number.checked_sub(self.forgotten)?)?;
+        run.view.call().command.as_deref()
+    }
+
+    /// What runs and ran here, one line each with its number, the newest first.
+    pub(super) fn list(&self) -> Vec<(StyledLine, usize)> {
         let line = |shown: &ConsoleRun| {
             let state = shown.view.state();
             let age = crate::for_people::duration(shown.begun.elapsed().as_millis() as u64);
             let command = shown.view.call().command.clone().unwrap_or_default();
-            render::StyledLine::new(
+            StyledLine::new(
                 state.tone(),
                 format!("{} {:<10}", state.sign(), state.word()),
             )
             .and(Tone::Faint, format!(" {age:>6}  "))
             .and(Tone::Command, crate::for_people::one_line(&command))
         };
-        let lines: Vec<_> = self.shown.iter().rev().map(line).collect();
-        if lines.is_empty() {
-            return vec![render::StyledLine::new(
-                Tone::Faint,
-                "nothing has run here yet",
-            )];
-        }
-        lines
+        let numbered = self.shown.iter().zip(self.numbers());
+        let lines = numbered.map(|(shown, number)| (line(shown), number));
+        lines.rev().collect()
     }
 
     /// Shows all of the last output, or less of it.
@@ -342,6 +429,11 @@ impl ConsoleRuns {
         shown.view.event(&event);
         if let Event::Finished(reply) = &event {
             self.live = None;
+            shown.drawn.take();
+            let command = shown.view.call().command.as_deref().unwrap_or_default();
+            let how = shown.view.state().word();
+            self.notifier
+                .command_ended(shown.begun.elapsed(), how, command);
             if reply.session_reset.is_some() {
                 // The next call's shell has nothing of it.
                 self.has_state = StateHolder::Command;
@@ -352,6 +444,7 @@ impl ConsoleRuns {
                 self.cwd = directory;
             }
             news = RunNews::Over;
+            hold_little(&mut self.shown, MOST_HELD);
         }
         news
     }
@@ -379,10 +472,14 @@ impl ConsoleRuns {
         live.has_terminal = has_terminal;
     }
 
-    /// Whether a command runs.
-    pub(super) fn is_running(&self) -> bool {
+    /// What the console does now, in a word.
+    pub(super) fn doing(&self) -> &'static str {
         let state = self.shown.last().map(|shown| shown.view.state());
-        self.live.is_some() && state == Some(RunState::Running)
+        match (&self.live, state) {
+            (None, _) => "ready",
+            (Some(_), Some(RunState::Running)) => "running",
+            (Some(_), _) => "waiting",
+        }
     }
 
     /// Ends what runs, and waits for its end.
@@ -391,5 +488,86 @@ impl ConsoleRuns {
             live.end();
             while live.running.next().await.is_some() {}
         }
+    }
+}
+
+/// Forgets output of the oldest runs when all of them hold too much.
+fn hold_little(shown: &mut [ConsoleRun], most: usize) {
+    let mut held: usize = shown.iter().map(|run| run.view.held_bytes()).sum();
+    for run in shown {
+        if held <= most {
+            break;
+        }
+        let before = run.view.held_bytes();
+        run.view.forget_most();
+        run.drawn.take();
+        held -= before - run.view.held_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::RunSummary;
+
+    fn run(lines: usize) -> ConsoleRun {
+        let mut view = RunView::new(Preview::OwnCommand, None);
+        let text = "a line\n".repeat(lines);
+        view.event(&Event::Started { pid: 1 });
+        view.event(&Event::Output {
+            stream: bashd::Stream::Out,
+            offset: 0,
+            text,
+        });
+        ConsoleRun {
+            view,
+            begun: Instant::now(),
+            expansion: OutputExpansion::Collapsed,
+            is_own: true,
+            drawn: RefCell::default(),
+        }
+    }
+
+    #[test]
+    fn however_much_ran_only_so_much_is_held() {
+        let held = |runs: &[ConsoleRun]| {
+            let held = runs.iter().map(|run| run.view.held_bytes());
+            held.collect::<Vec<_>>()
+        };
+        let over = || {
+            let mut run = run(1000);
+            let mut reply = bashd::Reply::default();
+            reply.output = "a line\n".repeat(1000);
+            run.view.event(&Event::Finished(Box::new(reply)));
+            run
+        };
+        let mut runs: Vec<ConsoleRun> = (0..20).map(|_| over()).collect();
+        let (each, whole) = (held(&runs)[0], held(&runs).iter().sum::<usize>());
+        hold_little(&mut runs, whole);
+        assert_eq!(held(&runs), [each; 20], "it is not too much");
+        hold_little(&mut runs, 5 * each);
+        assert!(held(&runs).iter().sum::<usize>() <= 5 * each);
+        assert_eq!(held(&runs)[16..], [each; 4], "the newest are whole");
+        assert!(held(&runs)[0] > 0, "the oldest keep their last lines");
+        // A day of them is no more than that.
+        for _ in 0..100 {
+            runs.push(over());
+            runs.remove(0);
+            hold_little(&mut runs, 5 * each);
+            assert!(held(&runs).iter().sum::<usize>() <= 5 * each);
+        }
+    }
+
+    #[test]
+    fn lines_of_a_run_that_is_over_are_made_once_for_each_width() {
+        use OutputExpansion::{Collapsed, Expanded};
+        let mut run = run(100);
+        let live = [run.lines(80, Collapsed), run.lines(80, Collapsed)];
+        assert!(!Rc::ptr_eq(&live[0], &live[1]), "it may still change");
+        run.view.finished(RunSummary::of(&bashd::Reply::default()));
+        let first = run.lines(80, Collapsed);
+        assert!(Rc::ptr_eq(&first, &run.lines(80, Collapsed)));
+        assert!(!Rc::ptr_eq(&first, &run.lines(40, Collapsed)));
+        assert!(run.lines(80, Expanded).len() > first.len());
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn rules(settings: &ConfigInForce) -> DoctorCheck {
             DoctorCheck::limited(
                 name,
                 problems.join("; "),
-                "these rules are skipped: fix bashInterceptor.patterns in the configuration",
+                "these rules are skipped: fix bash_interceptor.patterns in the configuration",
             )
         }
     }

@@ -42,6 +42,8 @@ const CHECKS: &[Checker] = &[
     places::free_space,
     places::clock,
     places::configuration,
+    places::profile,
+    places::own_profiles,
     interceptor::rules,
     agents::set_up,
     confinement::level,
@@ -59,20 +61,63 @@ pub(crate) fn doctor(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let checks: Vec<DoctorCheck> = CHECKS.iter().map(|checker| checker(settings)).collect();
+    report(&checks, arguments, printer)
+}
+
+/// Says that the configuration can't be used, which is all that can be said without one.
+pub(crate) fn without_configuration(
+    arguments: &Doctor,
+    failure: &Failure,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let consequence = "bashd does not start: mend it (`bashd config edit`)";
+    let check = DoctorCheck::missing("configuration", failure.to_string(), consequence);
+    report(&[check], arguments, printer)
+}
+
+fn report(
+    checks: &[DoctorCheck],
+    arguments: &Doctor,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
     let is_fit = checks
         .iter()
         .all(|check| check.verdict != CheckGrade::Missing);
+    let verdict = verdict(checks);
     if arguments.json {
-        let report = json!({ "fit": is_fit, "checks": checks });
+        let version = env!("CARGO_PKG_VERSION");
+        let report =
+            json!({ "version": version, "fit": is_fit, "verdict": verdict, "checks": checks });
         printer.out(&format!("{report:#}\n"))?;
     } else {
-        show(&checks, printer)?;
+        show(checks, printer)?;
+        let paint = if is_fit { Paint::Good } else { Paint::Bad };
+        printer.out(&format!("\n{}\n", printer.page().paint(paint, &verdict)))?;
     }
     Ok(if is_fit {
         ExitStatus::Success
     } else {
         ExitStatus::Unfit
     })
+}
+
+/// All of it in one sentence.
+fn verdict(checks: &[DoctorCheck]) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let of = |grade: CheckGrade| {
+        let found = checks.iter().filter(move |check| check.verdict == grade);
+        found.map(|check| check.name).collect::<Vec<_>>()
+    };
+    match (of(CheckGrade::Missing), of(CheckGrade::Limited)) {
+        (missing, _) if !missing.is_empty() => {
+            format!("bashd {version} can't work here: {}", missing.join(", "))
+        }
+        (_, limited) if !limited.is_empty() => format!(
+            "bashd {version} works here, with limits: {}",
+            limited.join(", ")
+        ),
+        _ => format!("bashd {version} works here"),
+    }
 }
 
 fn show(checks: &[DoctorCheck], printer: &Printer) -> Result<(), Failure> {

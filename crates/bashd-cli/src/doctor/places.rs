@@ -2,6 +2,7 @@
 
 use super::check::DoctorCheck;
 use crate::for_people;
+use crate::profiles;
 use crate::settings::ConfigInForce;
 use bashd::SeenClock;
 use rustix::fs::{Access, Mode, OFlags};
@@ -111,7 +112,54 @@ pub(super) fn configuration(settings: &ConfigInForce) -> DoctorCheck {
         return DoctorCheck::good(name, finding, "the defaults apply (`bashd config show`)");
     };
     let finding = path.display().to_string();
-    DoctorCheck::good(name, finding, "`bashd config show` shows it")
+    match settings.report.warnings.as_slice() {
+        [] => DoctorCheck::good(name, finding, "`bashd config show` shows it"),
+        warnings => {
+            let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+            DoctorCheck::limited(
+                name,
+                format!("{finding}: {}", warnings.join("; ")),
+                "what is unknown has no effect",
+            )
+        }
+    }
+}
+
+/// Whether the configured profile can be used.
+pub(super) fn profile(settings: &ConfigInForce) -> DoctorCheck {
+    let name = "profile";
+    match settings.profile(&settings.config.profile) {
+        Ok(profile) => DoctorCheck::good(
+            name,
+            profile.name.clone(),
+            "calls that name no profile have this one (`bashd profiles`)",
+        ),
+        Err(failure) => DoctorCheck::missing(
+            name,
+            failure.to_string(),
+            "calls that name no profile fail (`bashd config edit`)",
+        ),
+    }
+}
+
+/// Whether the user's own profiles can be used.
+pub(super) fn own_profiles(settings: &ConfigInForce) -> DoctorCheck {
+    let name = "own profiles";
+    let names = profiles::names(settings);
+    let broken = names.iter().filter_map(|name| {
+        let failure = settings.profile(name).err()?;
+        Some(format!("{name}: {failure}"))
+    });
+    let broken: Vec<String> = broken.collect();
+    if broken.is_empty() {
+        let all = for_people::count(names.len(), "profile");
+        return DoctorCheck::good(
+            name,
+            format!("{all}, all usable"),
+            "`bashd profiles` lists them",
+        );
+    }
+    DoctorCheck::limited(name, broken.join("; "), "calls that name them fail")
 }
 
 /// The directory itself, or the nearest one above it that exists.

@@ -14,13 +14,14 @@ mod put_in;
 mod report;
 mod toml;
 
-use crate::args::InitOptions;
+use crate::args::{InitOptions, PresetName};
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
 use crate::settings::ConfigInForce;
 use crate::surroundings::{self, AgentPlaces};
 use agents::{AGENTS, AgentSetup, AgentWishes, SetupContext, SetupWants};
+use bashd::config::Preset;
 use change::{ChangeKind, FileChange};
 use put_in::{PutIn, WishOrigin};
 use report::{AgentReport, FileReport, InitReport};
@@ -42,7 +43,7 @@ pub(crate) fn init(
     let mut all = if arguments.uninstall {
         to_take_out(arguments, project.as_deref(), &state_dir)?
     } else {
-        to_put_in(arguments, project, &state_dir)?
+        to_put_in(arguments, project, &state_dir, printer)?
     };
     if all.is_empty() {
         return nothing_found(arguments, printer);
@@ -100,6 +101,7 @@ fn to_put_in(
     arguments: &InitOptions,
     project: Option<PathBuf>,
     state_dir: &Path,
+    printer: &Printer,
 ) -> Result<Vec<AgentChanges>, Failure> {
     let places = surroundings::agent_places()?;
     let named: Vec<&AgentSetup> = arguments
@@ -118,6 +120,7 @@ fn to_put_in(
     let context = SetupContext {
         places: &places,
         program: &program,
+        server: server_words(arguments, printer),
         wants: SetupWants {
             server: !arguments.hook_only,
             hook: arguments.hook || arguments.hook_only,
@@ -143,7 +146,7 @@ fn to_put_in(
             server: context
                 .wants
                 .server
-                .then(|| vec![context.program.to_owned(), "mcp".to_owned()]),
+                .then(|| [&[context.program.to_owned()], &*context.server].concat()),
         }
     };
     if !named.is_empty() {
@@ -255,19 +258,50 @@ fn nothing_found(arguments: &InitOptions, printer: &Printer) -> Result<ExitStatu
     Ok(ExitStatus::Unfit)
 }
 
+/// The words by which an agent starts the server. Whether commands are confined is asked for if it
+/// was not said, and there is somebody to ask.
+fn server_words(arguments: &InitOptions, printer: &Printer) -> Vec<String> {
+    let is_said = arguments.confine.is_some() || arguments.hook_only;
+    let asks = !is_said && !arguments.yes && !arguments.print && !arguments.json;
+    let preset = match arguments.confine {
+        Some(PresetName::Off) => None,
+        None if asks && has_person() => {
+            printer.note(
+                "commands can be confined to the agent's workspace: they write nothing else, see no keys \
+                 and have no network (docs/confinement.md)",
+            );
+            is_answered_yes("Confine them? [y/N] ").then_some(Preset::Workspace)
+        }
+        said => said.map(Preset::from),
+    };
+    let confine = preset.map(|preset| ["--confine", preset.name()]);
+    let words = std::iter::once("mcp").chain(confine.into_iter().flatten());
+    words.map(str::to_owned).collect()
+}
+
+/// Whether there is somebody who sees a question and can answer it.
+fn has_person() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks a question that most answers deny.
+fn is_answered_yes(question: &str) -> bool {
+    Printer::err(question);
+    let mut line = String::new();
+    let answer = io::stdin().lock().read_line(&mut line);
+    answer.is_ok() && ["y", "yes"].contains(&line.trim().to_lowercase().as_str())
+}
+
 /// Whether the changes that were shown may be made.
 fn may_write(arguments: &InitOptions, printer: &Printer) -> bool {
     if arguments.yes {
         return true;
     }
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !has_person() {
         printer.note("nothing was written: there is nobody to ask. Add --yes");
         return false;
     }
-    Printer::err("Write this? [y/N] ");
-    let mut line = String::new();
-    let answer = io::stdin().lock().read_line(&mut line);
-    let is_yes = answer.is_ok() && ["y", "yes"].contains(&line.trim().to_lowercase().as_str());
+    let is_yes = is_answered_yes("Write this? [y/N] ");
     if !is_yes {
         printer.note("nothing was written");
     }

@@ -4,6 +4,7 @@ use super::agents::shell_word;
 use crate::run::fork_keeper;
 use crate::runtime;
 use crate::surroundings;
+use bashd::plan::Survivors;
 use bashd::{Config, Engine, Event, Request, Stream};
 use rustix::pipe::PipeFlags;
 use serde_json::{Value, json};
@@ -44,6 +45,8 @@ fn converse(words: &[String], mut config: Config) -> io::Result<ProbeTalk> {
     let runtime = runtime::build()?;
     // As an agent would start it: no rule, no rewriting, no words before it.
     config.prefix = None;
+    // A server's helpers take a moment to leave: nothing of the probe is to be found as a job.
+    config.survivors = Some(Survivors::End);
     let engine = Engine::new(config, surroundings::for_one_command(), keeper);
     let engine = engine.map_err(io::Error::other)?;
     let (input, output) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;

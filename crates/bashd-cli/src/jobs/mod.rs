@@ -2,6 +2,7 @@
 //!
 //! Everything is read from the state directory: no engine, and no keeper of our own.
 
+mod attach;
 mod screen;
 mod show;
 mod wait;
@@ -12,12 +13,14 @@ use crate::args::{
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::for_people;
-use crate::print::Printer;
+use crate::notify::Notifier;
+use crate::print::{CommandOutput, Printer};
 use crate::runtime;
 use crate::settings::ConfigInForce;
 use bashd::Stream;
 use bashd::jobs::{AfterInput, Job, Jobs, OutputQuery, Typing, Whose, signal_number};
 use regex::Regex;
+pub(crate) use show::ending;
 use std::io::Read;
 
 /// Bytes that are printed at once.
@@ -27,6 +30,7 @@ const AT_ONCE: u64 = 1024 * 1024;
 pub(super) struct JobsDesk {
     pub(super) jobs: Jobs,
     owner: String,
+    notifier: Notifier,
 }
 
 impl JobsDesk {
@@ -34,6 +38,13 @@ impl JobsDesk {
         self.jobs.find(Whose::Everybody, name).map_err(|error| {
             Failure::new(FailureKind::Usage, error).hint("bashd jobs --all lists them")
         })
+    }
+
+    /// Gives a sign if a job ended since it was found, and took long.
+    fn seen_to_end(&self, found: &Job, ended: &Job) {
+        if found.state.is_alive() && ended.has_ended() {
+            self.notifier.job_ended(ended, &show::ending(ended));
+        }
     }
 
     /// Each job once, however often and by whatever names it is given.
@@ -56,8 +67,9 @@ pub(crate) fn jobs(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let desk = JobsDesk {
-        jobs: Jobs::new(&settings.config),
+        jobs: Jobs::new(&settings.config).by(&owner()),
         owner: owner(),
+        notifier: Notifier::of(&settings.config),
     };
     let runtime =
         runtime::build().map_err(|error| Failure::of(FailureKind::System, error.into()))?;
@@ -79,9 +91,11 @@ async fn perform(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let Some(action) = &arguments.action else {
-        return list(arguments, desk, printer).await;
+        return list((arguments.all, arguments.json), desk, printer).await;
     };
     match action {
+        JobsAction::List(asked) => return list((asked.all, asked.json), desk, printer).await,
+        JobsAction::Attach(attach) => return attach::attach(attach, desk, printer).await,
         JobsAction::Show(show) => {
             let job = desk.jobs.exact(desk.find(&show.id)?).await;
             show::job(&job, show.json, printer)?;
@@ -102,20 +116,20 @@ async fn perform(
 }
 
 async fn list(
-    arguments: &Arguments,
+    (everything, json): (bool, bool),
     desk: &JobsDesk,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let mut all = desk.jobs.list(Whose::Everybody);
     let kept = all.len();
-    if !arguments.all {
+    if !everything {
         all.retain(|job| job.state.is_alive() || !desk.jobs.is_acknowledged(job));
     }
     let mut jobs = Vec::with_capacity(all.len());
     for job in all {
         jobs.push(desk.jobs.exact(job).await);
     }
-    if arguments.json {
+    if json {
         show::lines(&jobs, printer)?;
     } else if jobs.is_empty() && kept > 0 {
         let ended = for_people::count(kept, "job");
@@ -155,15 +169,18 @@ async fn print_output(
         return show::object(&output, printer);
     }
     let mut left = arguments.max_bytes.unwrap_or(u64::MAX);
+    let mut shown = CommandOutput::to_stdout();
     let reads_on = query.grep.is_none() && arguments.tail.is_none();
     loop {
         query.most_bytes = if reads_on { left.min(AT_ONCE) } else { left };
         let output = desk.jobs.output(&job, &query).await?;
-        printer.out(&output.text)?;
+        printer.out(&shown.text(&output.text))?;
         left -= left.min(output.next_offset.saturating_sub(output.offset));
-        let is_all = output.next_offset >= output.output_bytes || left == 0;
+        // What may be the beginning of a secret is held back while the job runs.
+        let has_moved = output.next_offset > output.offset;
+        let is_all = output.next_offset >= output.output_bytes || left == 0 || !has_moved;
         if is_all || !reads_on {
-            return Ok(());
+            return printer.out(shown.end());
         }
         query.part = bashd::jobs::OutputStart::From(output.next_offset);
     }
@@ -183,23 +200,24 @@ async fn follow_output(
         None => 0,
     };
     let mut unwritten = None;
+    let mut shown = CommandOutput::to_stdout();
     let ended = desk
         .jobs
-        .follow(&job, from, |text| {
-            let written = printer.out(text);
-            match written {
-                Ok(()) => std::ops::ControlFlow::Continue(()),
-                Err(failure) => {
-                    unwritten = Some(failure);
-                    std::ops::ControlFlow::Break(())
-                }
+        .follow(&job, from, |text| match printer.out(&shown.text(text)) {
+            Ok(()) => std::ops::ControlFlow::Continue(()),
+            Err(failure) => {
+                unwritten = Some(failure);
+                std::ops::ControlFlow::Break(())
             }
         })
         .await?;
     if let Some(failure) = unwritten {
         return Err(failure);
     }
-    printer.note(&format!("{} {}", ended.alias, show::ending(&ended)));
+    printer.out(shown.end())?;
+    let text = format!("{} {}", ended.alias, show::ending(&ended));
+    show::tell(&ended, &text, printer);
+    desk.seen_to_end(&job, &ended);
     Ok(())
 }
 
@@ -295,10 +313,12 @@ fn tell_end(
     if arguments.json {
         return show::object(job, printer);
     }
+    let next = format!("its output: bashd jobs output {alias}");
     if was_alive {
-        printer.note(&format!("{alias} {ending}"));
+        printer.note(&format!("{alias} {ending} · {next}"));
     } else {
-        printer.note(&format!("{alias} is not running: it {ending}"));
+        let text = format!("{alias} is not running: it {ending} · {next}");
+        show::tell(job, &text, printer);
     }
     Ok(())
 }

@@ -45,6 +45,9 @@ pub(super) fn lines(jobs: &[Job], printer: &Printer) -> Result<(), Failure> {
 
 /// Prints a table for people.
 pub(super) fn table(jobs: &[Job], printer: &Printer) -> Result<(), Failure> {
+    if let Some(columns) = Printer::columns().filter(|_| Printer::is_terminal()) {
+        return blocks(jobs, columns, printer);
+    }
     let mut page = printer.page();
     let names = jobs.iter().map(|job| name(job).chars().count()).max();
     let owners = jobs.iter().map(|job| one_line(&job.owner).chars().count());
@@ -54,14 +57,61 @@ pub(super) fn table(jobs: &[Job], printer: &Printer) -> Result<(), Failure> {
     };
     let JobColumns { name, owner } = widths;
     let title = format!(
-        "{:<20}  {:<name$}  {:<owner$}  {:<9}  {:>6}  {:>7}  {}",
-        "ID", "NAME", "OWNER", "STATE", "AGE", "OUTPUT", "COMMAND | LAST LINE"
+        "{:<20}  {:<name$}  {:<owner$}  {:<9}  {:>6}  {:>7}  {:<20}  {}",
+        "ID", "NAME", "OWNER", "STATE", "AGE", "OUTPUT", "CWD", "COMMAND | LAST LINE"
     );
     page.line(page.paint(Paint::Title, &title))?;
     for job in jobs {
         row(&mut page, job, widths)?;
     }
     page.finish()
+}
+
+/// Jobs at a terminal, two lines each, the newest last.
+fn blocks(jobs: &[Job], columns: usize, printer: &Printer) -> Result<(), Failure> {
+    /// Columns before the command.
+    const BEFORE: usize = 12 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
+    let mut page = printer.list();
+    let title = format!(
+        "{:<12}  {:<9}  {:>6}  {:>7}  {}",
+        "JOB", "STATE", "AGE", "OUTPUT", "COMMAND"
+    );
+    page.line(page.paint(Paint::Title, &title))?;
+    for job in jobs {
+        let state = page.paint(paint(job), &format!("{:<9}", short_state(job)));
+        let lines = for_people::wrapped(&one_line(&job.command), BEFORE, Some(columns));
+        for (number, line) in lines.iter().enumerate() {
+            if number > 0 {
+                page.line(format_args!("{:BEFORE$}{line}", ""))?;
+                continue;
+            }
+            page.line(format_args!(
+                "{:<12}  {state}  {:>6}  {:>7}  {line}",
+                cut(&name(job), 12),
+                for_people::duration(job.age_ms),
+                for_people::size(job.output_bytes),
+            ))?;
+        }
+        let parts = [&job.owner, &job.cwd, &job.id];
+        let about = parts.map(|part| one_line(part)).join(" · ");
+        for line in for_people::wrapped(&about, 4, Some(columns)) {
+            page.line(page.paint(Paint::Faint, &format!("    {line}")))?;
+        }
+        if !job.last_line.is_empty() {
+            let last = cut(&one_line(&job.last_line), columns.saturating_sub(6));
+            page.line(page.paint(Paint::Faint, &format!("    | {last}")))?;
+        }
+    }
+    page.finish()?;
+    printer.note("follow: bashd jobs follow JOB · type at it: bashd jobs attach JOB · end: bashd jobs kill JOB");
+    Ok(())
+}
+
+/// Says something about a job that is over: red and with its code if it failed.
+pub(super) fn tell(job: &Job, text: &str, printer: &Printer) {
+    let has_failed = job.has_ended() && matches!(paint(job), Paint::Bad);
+    let paint = if has_failed { Paint::Bad } else { Paint::Faint };
+    printer.remark(paint, "bashd:", text);
 }
 
 /// The name that was given, else the short one.
@@ -71,7 +121,7 @@ fn name(job: &Job) -> String {
 
 fn row(page: &mut BufferedStdout, job: &Job, widths: JobColumns) -> Result<(), Failure> {
     /// Columns before the command, without name and owner.
-    const BEFORE: usize = 20 + 2 + 2 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
+    const BEFORE: usize = 20 + 2 + 2 + 2 + 9 + 2 + 6 + 2 + 7 + 2 + 20 + 2;
     let JobColumns { name: width, owner } = widths;
     let state = page.paint(paint(job), &format!("{:<9}", short_state(job)));
     let room = Printer::columns().map_or(WIDE, |columns| {
@@ -82,12 +132,13 @@ fn row(page: &mut BufferedStdout, job: &Job, widths: JobColumns) -> Result<(), F
         what = format!("{} | {}", cut(&what, room / 2), one_line(&job.last_line));
     }
     page.line(format_args!(
-        "{:<20}  {:<width$}  {:<owner$}  {state}  {:>6}  {:>7}  {}",
+        "{:<20}  {:<width$}  {:<owner$}  {state}  {:>6}  {:>7}  {:<20}  {}",
         job.id,
         cut(&name(job), width),
         cut(&one_line(&job.owner), owner),
         for_people::duration(job.age_ms),
         for_people::size(job.output_bytes),
+        one_line(&job.cwd),
         cut(&what, room),
     ))
 }
@@ -110,7 +161,7 @@ fn short_state(job: &Job) -> String {
 }
 
 /// The state of a job, to be put after its name.
-pub(super) fn ending(job: &Job) -> String {
+pub(crate) fn ending(job: &Job) -> String {
     let after = for_people::duration(job.ran_ms());
     let how = match (job.exit_code, job.signal) {
         (Some(code), _) => format!("exit code {code}"),
@@ -172,6 +223,11 @@ pub(super) fn job(job: &Job, json: bool, printer: &Printer) -> Result<(), Failur
     if job.out_of_memory {
         let text = "the kernel killed one of its processes because memory ran out";
         rows.push(("memory", text.to_owned()));
+    }
+    let dealings = job.dealings.as_ref();
+    for refused in dealings.into_iter().flat_map(|dealings| &dealings.refused) {
+        let text = format!("{} {}", refused.kind.name(), one_line(&refused.what));
+        rows.push(("refused", text));
     }
     for left in &job.left_behind {
         rows.push((

@@ -22,15 +22,16 @@ pub(super) async fn wait(
     if arguments.any {
         wait.quorum = Quorum::Any;
     }
-    let waited = desk.jobs.wait(found, &wait).await;
-    for one in &waited {
+    let waited = desk.jobs.wait(found.clone(), &wait).await;
+    for (one, found) in waited.iter().zip(&found) {
+        desk.seen_to_end(found, &one.job);
         if one.job.has_ended() {
             desk.jobs.acknowledge(&one.job);
         }
         if arguments.json {
             printer.out(&format!("{}\n", object(one)?))?;
         } else {
-            printer.note(&text(one));
+            show::tell(&one.job, &text(one), printer);
         }
     }
     Ok(status(&waited, wait.quorum))

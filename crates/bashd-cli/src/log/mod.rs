@@ -1,12 +1,14 @@
 //! `bashd log`: what ran before, from the ledger, as a table or as JSON lines; and what runs now.
 
 mod follow;
+mod show;
+mod table;
 
-use crate::args::LogOptions;
+use crate::args::{LogAction, LogOptions};
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::for_people;
-use crate::print::{BufferedStdout, Paint, Printer};
+use crate::print::{Paint, Printer};
 use crate::settings::ConfigInForce;
 use crate::surroundings;
 use anyhow::Context;
@@ -14,13 +16,17 @@ use bashd::ledger::{Ledger, Record, RecordQuery, RecordedOutcome, Timestamp, Whi
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan, Zoned};
+use table::LogTable;
 
-/// Prints records, newest first.
+/// Prints records: the newest last at a terminal, and else first.
 pub(crate) fn log(
     arguments: &LogOptions,
     settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
+    if let Some(LogAction::Show(asked)) = &arguments.action {
+        return show::show(asked, settings, printer);
+    }
     if arguments.verify {
         return verify(settings, printer);
     }
@@ -52,17 +58,27 @@ pub(crate) fn log(
     } else {
         arguments.limit
     };
-    let mut page = printer.page();
-    let mut table = Table {
-        zone,
-        columns: Printer::columns(),
-        rows: 0,
-    };
+    let mut found = Vec::new();
     for record in records.by_ref().take(most) {
         match record {
-            Ok(record) if arguments.json => page.line(json(&record)?)?,
-            Ok(record) => table.row(&mut page, &record)?,
+            Ok(record) => found.push(record),
             Err(error) => printer.warn(&error.to_string()),
+        }
+    }
+    // At a terminal the newest is where the eye is: above the prompt.
+    if Printer::is_terminal() && !arguments.json {
+        found.reverse();
+    }
+    let mut page = printer.list();
+    let table = LogTable::of(zone);
+    if !arguments.json && !found.is_empty() {
+        table.title(&mut page)?;
+    }
+    for record in &found {
+        if arguments.json {
+            page.line(json(record)?)?;
+        } else {
+            table.row(&mut page, record)?;
         }
     }
     page.finish()?;
@@ -70,8 +86,10 @@ pub(crate) fn log(
         let lines = for_people::count(records.damaged(), "damaged line");
         printer.warn(&format!("skipped {lines} of the ledger"));
     }
-    if table.rows == 0 && !arguments.json {
+    if found.is_empty() && !arguments.json {
         printer.remark(Paint::Hint, "log:", &nothing_found(arguments, settings));
+    } else if Printer::is_terminal() && !arguments.json {
+        printer.note("more about a call: bashd log show ID");
     }
     Ok(ExitStatus::Success)
 }
@@ -146,57 +164,8 @@ pub(crate) fn since(when: &str, now: &Zoned) -> Result<Timestamp, Failure> {
     })
 }
 
-/// The table for people; columns have fixed widths, since rows are printed as they are found.
-struct Table {
-    zone: TimeZone,
-    columns: Option<usize>,
-    rows: usize,
-}
-
-impl Table {
-    fn row(&mut self, page: &mut BufferedStdout, record: &Record) -> Result<(), Failure> {
-        if self.rows == 0 {
-            let title = format!(
-                "{:<19}  {:<8}  {:<9}  {:>6}  {:>7}  {}",
-                "TIME", "PROFILE", "RESULT", "TOOK", "OUTPUT", "COMMAND"
-            );
-            page.line(page.paint(Paint::Title, &title))?;
-        }
-        self.rows += 1;
-        let time = record
-            .time
-            .to_zoned(self.zone.clone())
-            .strftime("%Y-%m-%d %H:%M:%S")
-            .to_string();
-        let profile = for_people::one_line(&record.profile);
-        let took = for_people::duration(record.wall_ms);
-        let output = for_people::size(record.output_bytes);
-        let paint = if record.failed() {
-            Paint::Bad
-        } else {
-            Paint::Good
-        };
-        let result = page.paint(paint, &format!("{:<9}", result(record)));
-        let command = self.cut(&for_people::one_line(&record.command), &profile);
-        page.line(format_args!(
-            "{time:<19}  {profile:<8}  {result}  {took:>6}  {output:>7}  {command}"
-        ))
-    }
-
-    /// Cuts a command to what the terminal has left for it.
-    fn cut(&self, command: &str, profile: &str) -> String {
-        /// Columns before the command, with a profile's name of at most eight.
-        const BEFORE: usize = 19 + 2 + 8 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
-        let before = BEFORE + profile.chars().count().saturating_sub(8);
-        match self.columns {
-            // A command needs some columns to be recognized, even if its line then wraps.
-            Some(columns) => for_people::cut(command, columns.saturating_sub(before).max(16)),
-            None => command.to_owned(),
-        }
-    }
-}
-
-fn result(record: &Record) -> String {
+/// How a call ended, in at most nine columns.
+pub(crate) fn result(record: &Record) -> String {
     match (record.outcome, record.exit_code, record.signal) {
         (RecordedOutcome::Exited, Some(code), _) => format!("exit {code}"),
         (RecordedOutcome::Signalled, _, Some(signal)) => format!("signal {signal}"),
@@ -208,6 +177,7 @@ fn result(record: &Record) -> String {
         (RecordedOutcome::Denied, ..) => "denied".to_owned(),
         (RecordedOutcome::Refused, ..) => "refused".to_owned(),
         (RecordedOutcome::Failed, ..) => "failed".to_owned(),
+        (RecordedOutcome::Managed, ..) => "done".to_owned(),
         _ => "unknown".to_owned(),
     }
 }

@@ -183,7 +183,8 @@ fn answer_of(result: &ElicitResult) -> ApprovalAnswer {
 /// declines it where nobody is there.
 fn form(approval: &Approval) -> Option<ElicitRequestParams> {
     let words = ApprovalAnswer::CHOICES.map(|(word, _)| word.to_owned());
-    let titles = ApprovalAnswer::CHOICES.map(|(_, answer)| asking::meaning(answer).to_owned());
+    let titles =
+        ApprovalAnswer::CHOICES.map(|(_, answer)| asking::meaning(approval, answer).to_owned());
     let choice = EnumSchema::builder(words.into()).enum_titles(titles.into());
     let form = ElicitationSchema::builder().required_enum_schema(CHOICE, choice.ok()?.build());
     Some(ElicitRequestParams::FormElicitationParams {

@@ -159,6 +159,30 @@ impl Handler {
     }
 }
 
+/// The capability by which a host registers secrets: an object of names and values.
+const SECRETS: &str = "bashd/secrets";
+
+impl Handler {
+    /// Registers the secrets that the host names when it connects.
+    fn register_secrets(&self, request: &InitializeRequestParams) -> Result<(), ErrorData> {
+        let offered = request.capabilities.experimental.as_ref();
+        let Some(secrets) = offered.and_then(|offered| offered.get(SECRETS)) else {
+            return Ok(());
+        };
+        for (name, value) in secrets {
+            let refused = |text: String| ErrorData::invalid_params(text, None);
+            let Some(value) = value.as_str() else {
+                return Err(refused(format!(
+                    "{SECRETS}: the value of {name} is not a text"
+                )));
+            };
+            let registered = self.shared.server.engine.register_secret(name, value);
+            registered.map_err(|short| refused(format!("{SECRETS}: {short}")))?;
+        }
+        Ok(())
+    }
+}
+
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -186,6 +210,7 @@ impl ServerHandler for Handler {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
+        self.register_secrets(&request)?;
         context.peer.set_peer_info(request.clone());
         let mut answer = self.negotiate_initialize(&request)?;
         // The revisions with a handshake have no such tasks.

@@ -4,15 +4,17 @@
 //! tools: they are read directly here, with the same result as by rmcp.
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, JsonRpcMessage,
-    JsonRpcRequest, RequestId,
+    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, JsonObject,
+    JsonRpcMessage, JsonRpcRequest, RequestId, RequestMetaObject,
 };
 use serde::Deserialize;
+use std::borrow::Cow;
 
 /// Bytes of a message at most, by whichever way it comes.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
 
-/// A call of a tool and nothing more: a message with other fields is left to rmcp.
+/// A call of a tool and nothing more: a message with other fields is left to rmcp, since what
+/// `serde_json` skips it does not look at (bytes that are no text, numbers that are out of range).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct McpToolCall {
@@ -21,7 +23,16 @@ struct McpToolCall {
     id: RequestId,
     #[serde(rename = "method")]
     _method: Method,
-    params: CallToolRequestParams,
+    params: McpToolParams,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct McpToolParams {
+    #[serde(rename = "_meta", default)]
+    meta: Option<RequestMetaObject>,
+    name: Cow<'static, str>,
+    arguments: Option<JsonObject>,
 }
 
 #[derive(Deserialize)]
@@ -38,19 +49,15 @@ enum Method {
 
 /// The message of a line.
 pub(super) fn read(line: &[u8]) -> Result<ClientJsonRpcMessage, serde_json::Error> {
-    // serde_json does not look at what it skips: bytes that are no text would pass there.
-    let call = std::str::from_utf8(line).map(serde_json::from_str);
-    match call {
-        Ok(Ok(call)) => Ok(of_call(call)),
-        Ok(Err(_)) | Err(_) => serde_json::from_slice(line),
-    }
+    serde_json::from_slice(line)
+        .map_or_else(|_| serde_json::from_slice(line), |call| Ok(of_call(call)))
 }
 
 fn of_call(call: McpToolCall) -> ClientJsonRpcMessage {
-    let mut params = call.params;
-    let meta = params.meta.take();
+    let mut params = CallToolRequestParams::new(call.params.name);
+    params.arguments = call.params.arguments;
     let mut request = CallToolRequest::new(params);
-    if let Some(meta) = meta {
+    if let Some(meta) = call.params.meta {
         request.extensions.insert(meta);
     }
     let request = ClientRequest::CallToolRequest(request);
@@ -74,8 +81,7 @@ mod tests {
             r#"{"method":"tools/call","params":{"arguments":{"z":1,"a":2},"name":"bash"},"id":"x","jsonrpc":"2.0"}"#,
             r#"{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"bash"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","arguments":null,"_meta":null}}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","_meta":{"progressToken":7,"other":{"x":1}},"requestState":"s"}}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","unknown":true,"inputResponses":{"q":{"action":"accept"}}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","_meta":{"progressToken":7,"other":{"x":1}}}}"#,
         ] {
             let call = serde_json::from_slice::<McpToolCall>(line.as_bytes());
             let call = of_call(call.unwrap_or_else(|error| panic!("{line}: {error}")));
@@ -100,6 +106,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":3}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","requestState":"s"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","unknown":true,"inputResponses":{"q":{"action":"accept"}}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","unknown":1e999}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash"},"more":1}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash"},"result":{}}"#,
             r#"{"jsonrpc":"1.0","id":1,"method":"tools/call","params":{"name":"bash"}}"#,

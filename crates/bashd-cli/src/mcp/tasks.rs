@@ -132,7 +132,8 @@ pub(super) async fn cancel(server: &ServerBase, id: &str) -> Result<(), ErrorDat
     if job.has_ended() {
         return Ok(());
     }
-    let ended = server.engine.jobs().kill_as_owner(&job).await;
+    let jobs = server.engine.jobs().by(server.owner());
+    let ended = jobs.kill_as_owner(&job).await;
     ended
         .map(drop)
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))

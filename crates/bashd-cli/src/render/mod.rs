@@ -2,13 +2,16 @@
 //!
 //! Everything here is pure: no clock, no terminal. The caller says how long a run has been running
 //! and how wide the display is, and gets [`Line`]s of [`Span`]s, each with a [`Tone`] that may
-//! determine its color; the words say the same without it. What a command wrote is shown as text
-//! only: none of its escape sequences reach the lines.
+//! determine its color; the words say the same without it. What a command wrote is shown as text:
+//! none of its escape sequences reach the lines, and its colors are an [`Ink`].
 //!
 //! [`RunView`] is one run as a block (call, output, outcome), [`Status`] one run as a single line.
 
 mod call;
+mod colours_only;
+mod ink;
 mod live;
+mod main_screen;
 mod outcome;
 mod partial;
 mod run_view;
@@ -18,18 +21,24 @@ mod tests;
 mod visible;
 
 pub(crate) use call::CallText;
+pub(crate) use colours_only::ColoursOnly;
+pub(crate) use ink::{Ink, InkStyle};
 pub(crate) use live::StatusLine;
 pub(crate) use outcome::{RunState, RunSummary};
 pub(crate) use run_view::{OutputExpansion, Preview, RunView, ViewContext};
 pub(crate) use visible::{Clamped, clamp, plain, width};
 
 /// What a piece of text is, which determines its color.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// The command's own text.
     Plain,
+    /// The command's own text, as it colored it.
+    Own(Ink),
     /// The command that runs.
     Command,
+    /// What somebody searched for.
+    Found,
     /// What matters less.
     Faint,
     /// It went well.
@@ -77,16 +86,41 @@ impl StyledLine {
     /// The line cut to this many columns.
     #[must_use]
     pub(crate) fn cut(self, columns: usize) -> Self {
-        let mut left = columns;
+        self.clamped(columns).0
+    }
+
+    /// The line cut to this many columns, and how many are left out.
+    pub(crate) fn clamped(self, columns: usize) -> (Self, usize) {
+        let (mut left, mut beyond) = (columns, 0);
         let mut spans = Vec::with_capacity(self.0.len());
         for span in self.0 {
+            if beyond > 0 {
+                beyond += width(&span.text);
+                continue;
+            }
             let Clamped { text, omitted } = clamp(&span.text, left);
             left -= width(&text);
+            beyond += omitted;
             spans.push(StyledSpan { text, ..span });
-            if omitted > 0 {
-                break;
+        }
+        (Self(spans), beyond)
+    }
+
+    /// The line as rows of this many columns; an empty line is one row.
+    pub(crate) fn wrapped(&self, columns: usize) -> Vec<Self> {
+        let columns = columns.max(2);
+        let (mut rows, mut used) = (vec![Self::default()], 0);
+        for span in &self.0 {
+            for (part, is_new_row) in visible::pieces(&span.text, columns, &mut used) {
+                if is_new_row {
+                    rows.push(Self::default());
+                }
+                if let Some(row) = rows.last_mut() {
+                    let (tone, text) = (span.tone, part.to_owned());
+                    row.0.push(StyledSpan { tone, text });
+                }
             }
         }
-        Self(spans)
+        rows
     }
 }

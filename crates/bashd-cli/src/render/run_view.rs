@@ -2,9 +2,10 @@
 
 use super::call::CallText;
 use super::live::spinner;
+use super::main_screen::MainScreen;
 use super::outcome::{RunState, RunSummary};
 use super::store::{HeldLine, LineStore, omitted};
-use super::visible::{Clamped, clamp, plain, wrap};
+use super::visible::plain;
 use super::{StyledLine, Tone};
 use bashd::Event;
 use std::path::PathBuf;
@@ -13,8 +14,17 @@ use std::time::Duration;
 /// Most columns shown of one line of output.
 const MOST_COLUMNS: usize = 4000;
 
-/// Lines that are held while a command runs.
-const MOST_LIVE_LINES: usize = 100;
+/// Lines that are held while a call runs; its reply has the rest.
+const MOST_LINES_OF_CALL: usize = 100;
+
+/// Lines that are held of a person's own command.
+const MOST_LINES_OF_COMMAND: usize = 5000;
+
+/// Rows of a call's output that a collapsed view shows.
+const ROWS_OF_CALL: usize = 10;
+
+/// Lines of the output of a person's own command that a collapsed view shows.
+const LINES_OF_COMMAND: usize = 20;
 
 /// How much of the output a collapsed view shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +33,16 @@ pub(crate) enum Preview {
     ToolCall,
     /// The last 20 lines, however many rows they take: for a person's own command.
     OwnCommand,
+}
+
+impl Preview {
+    /// Lines that are held while it runs.
+    fn most_lines(self) -> usize {
+        match self {
+            Self::ToolCall => MOST_LINES_OF_CALL,
+            Self::OwnCommand => MOST_LINES_OF_COMMAND,
+        }
+    }
 }
 
 /// Whether all of the output is shown.
@@ -52,9 +72,13 @@ pub(crate) struct RunView {
     home: Option<PathBuf>,
     state: RunState,
     live: LineStore,
+    /// What of its output is left when it has drawn.
+    main_screen: MainScreen,
     /// The reply's output, once there is one.
-    output: Option<String>,
+    output: Option<Vec<HeldLine>>,
     outcome: Option<RunSummary>,
+    /// Lines of its output that were forgotten since.
+    forgotten: usize,
 }
 
 impl RunView {
@@ -65,9 +89,11 @@ impl RunView {
             home,
             call: CallText::default(),
             state: RunState::Arriving,
-            live: LineStore::keeping(MOST_LIVE_LINES),
+            live: LineStore::keeping(preview.most_lines()),
+            main_screen: MainScreen::default(),
             output: None,
             outcome: None,
+            forgotten: 0,
         }
     }
 
@@ -86,9 +112,9 @@ impl RunView {
     pub(crate) fn event(&mut self, event: &Event) {
         match event {
             Event::Started { .. } | Event::Terminal { .. } => self.state = RunState::Running,
-            Event::Output { text, .. } => self.live.push(text),
+            Event::Output { text, .. } => self.live.push(&self.main_screen.push(text)),
             Event::Excerpt(excerpt) => {
-                self.live = LineStore::keeping(MOST_LIVE_LINES);
+                self.live = LineStore::keeping(self.preview.most_lines());
                 self.live.push(&excerpt.text);
             }
             Event::Finished(reply) => {
@@ -96,11 +122,53 @@ impl RunView {
                 if self.preview == Preview::OwnCommand {
                     outcome.timeout = None; // nobody asked for one
                 }
-                self.output = Some(plain(&reply.output));
+                self.output = Some(self.final_lines(&plain(&reply.output)));
+                self.live = LineStore::keeping(0);
                 self.finished(outcome);
             }
             // The library may come to tell more than is shown.
             _ => {}
+        }
+    }
+
+    /// The lines of a finished run: those that came, if they say what its reply says, because they
+    /// have the command's colors.
+    fn final_lines(&self, output: &str) -> Vec<HeldLine> {
+        if output.is_empty() {
+            return Vec::new();
+        }
+        let mut came: Vec<HeldLine> = self.live.held().collect();
+        if self.preview == Preview::OwnCommand && self.main_screen.was_away() {
+            // Its reply has what it drew, too.
+            while came.last().is_some_and(|line| line.text.is_empty()) {
+                came.pop();
+            }
+            return came;
+        }
+        let says_the_same = self.live.dropped() == 0
+            && came.iter().all(|line| line.beyond == 0)
+            && output.split('\n').eq(came.iter().map(|line| &*line.text));
+        if says_the_same {
+            return came;
+        }
+        output.split('\n').map(HeldLine::whole).collect()
+    }
+
+    /// Bytes of output that are held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let lines = self.output.iter().flatten();
+        lines.map(HeldLine::bytes).sum()
+    }
+
+    /// Forgets all but the last lines of the output of a run that is over.
+    pub(crate) fn forget_most(&mut self) {
+        if let Some(output) = &mut self.output {
+            let earlier = output.len().saturating_sub(LINES_OF_COMMAND);
+            if earlier > 0 {
+                output.drain(..earlier);
+                output.shrink_to_fit();
+                self.forgotten += earlier;
+            }
         }
     }
 
@@ -124,40 +192,47 @@ impl RunView {
     pub(crate) fn lines(&self, look: ViewContext) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         for line in self.call.lines(self.home.as_deref()) {
-            lines.extend(rows_of(&line, look.columns));
+            lines.extend(line.wrapped(look.columns));
         }
         lines.extend(self.output_lines(look));
-        match &self.outcome {
-            Some(outcome) => lines.extend(outcome.lines()),
+        let end = match &self.outcome {
+            Some(outcome) => outcome.lines(),
             None if self.state == RunState::Running => {
-                lines.push(StyledLine::new(Tone::Active, spinner(look.elapsed)));
+                vec![StyledLine::new(Tone::Active, spinner(look.elapsed))]
             }
             None => {
                 let state = format!("{} {}", self.state.sign(), self.state.word());
-                lines.push(StyledLine::new(self.state.tone(), state));
+                vec![StyledLine::new(self.state.tone(), state)]
             }
-        }
+        };
+        lines.extend(end.iter().flat_map(|line| line.wrapped(look.columns)));
         lines
-            .into_iter()
-            .map(|line| line.cut(look.columns))
-            .collect()
     }
 
     fn output_lines(&self, look: ViewContext) -> Vec<StyledLine> {
-        let (logical, dropped): (Vec<HeldLine>, _) = match &self.output {
-            Some(output) if output.is_empty() => (Vec::new(), 0),
-            Some(output) => (output.split('\n').map(HeldLine::whole).collect(), 0),
-            None => (self.live.held().collect(), self.live.dropped()),
+        let live: Vec<HeldLine>;
+        let (logical, dropped) = if let Some(output) = &self.output {
+            (output.as_slice(), self.forgotten)
+        } else {
+            live = self.live.held().collect();
+            (live.as_slice(), self.live.dropped())
         };
-        let shown = |lines: &[HeldLine]| -> Vec<String> {
-            let rows = lines.iter().map(|line| wrap(&clamped(line), look.columns));
+        let shown = |lines: &[HeldLine]| -> Vec<StyledLine> {
+            let rows = lines.iter().map(|line| clamped(line).wrapped(look.columns));
             rows.flatten().collect()
         };
         let (rows, notice) = match (look.expansion, self.preview) {
-            (OutputExpansion::Expanded, _) => (shown(&logical), None),
+            (OutputExpansion::Expanded, _) => {
+                let notice = (dropped > 0).then(|| format!("… {dropped} earlier lines not held"));
+                (shown(logical), notice)
+            }
             (OutputExpansion::Collapsed, Preview::ToolCall) => {
-                let rows = shown(&logical);
-                let (total, earlier) = (rows.len() + dropped, rows.len().saturating_sub(10));
+                // Each line has at least one row.
+                let last = logical.len().saturating_sub(ROWS_OF_CALL + 1);
+                let beginning = shown(logical.get(..last).unwrap_or_default()).len();
+                let rows = shown(logical.get(last..).unwrap_or_default());
+                let whole = beginning + rows.len();
+                let (total, earlier) = (whole + dropped, whole.saturating_sub(ROWS_OF_CALL));
                 let notice = (earlier + dropped > 0).then(|| {
                     let earlier = earlier + dropped;
                     let kept = total - earlier;
@@ -165,49 +240,25 @@ impl RunView {
                         "… ({earlier} earlier lines, showing {kept} of {total}) (ctrl+o to expand)"
                     )
                 });
-                (rows.get(earlier..).unwrap_or_default().to_vec(), notice)
+                let from = rows.len().saturating_sub(ROWS_OF_CALL);
+                (rows.get(from..).unwrap_or_default().to_vec(), notice)
             }
             (OutputExpansion::Collapsed, Preview::OwnCommand) => {
-                let earlier = logical.len().saturating_sub(20);
+                let earlier = logical.len().saturating_sub(LINES_OF_COMMAND);
                 let more = earlier + dropped;
                 let notice = (more > 0).then(|| format!("… {more} more lines (ctrl+o to expand)"));
                 (shown(logical.get(earlier..).unwrap_or_default()), notice)
             }
         };
-        let notice = notice.map(|text| StyledLine::new(Tone::Faint, text));
-        let rows = rows
-            .into_iter()
-            .map(|row| StyledLine::new(Tone::Plain, row));
+        let notice = notice.map(|text| StyledLine::new(Tone::Faint, text).cut(look.columns));
         notice.into_iter().chain(rows).collect()
     }
 }
 
-fn clamped(line: &HeldLine) -> String {
-    let Clamped {
-        mut text,
-        omitted: columns,
-    } = clamp(&line.text, MOST_COLUMNS);
-    if columns + line.beyond > 0 {
-        text.push_str(&omitted(columns + line.beyond));
+fn clamped(line: &HeldLine) -> StyledLine {
+    let (shown, columns) = line.styled().clamped(MOST_COLUMNS);
+    match columns + line.beyond {
+        0 => shown,
+        beyond => shown.and(Tone::Plain, omitted(beyond)),
     }
-    text
-}
-
-/// Breaks a line into rows; the first row keeps its pieces, the others have the tone of the last.
-fn rows_of(line: &StyledLine, columns: usize) -> Vec<StyledLine> {
-    let first = line.clone().cut(columns);
-    let whole = line.text();
-    let tone = line.0.last().map_or(Tone::Plain, |span| span.tone);
-    let rest = whole
-        .strip_prefix(first.text().as_str())
-        .unwrap_or_default();
-    let mut rows = vec![first];
-    if !rest.is_empty() {
-        rows.extend(
-            wrap(rest, columns)
-                .into_iter()
-                .map(|row| StyledLine::new(tone, row)),
-        );
-    }
-    rows
 }

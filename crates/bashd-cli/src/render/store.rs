@@ -1,7 +1,9 @@
-//! The last lines of a stream, as plain text: what a live view needs, in bounded memory.
+//! The last lines of a stream, as text and its colors: what a view needs, in bounded memory.
 
+use super::ink::Ink;
 use super::visible::{is_printable, tab, width};
-use bashd::output::terminal_lines::{AfterReturn, LineSink, TerminalLines};
+use super::{StyledLine, Tone};
+use bashd::output::terminal_lines::{AfterReturn, LineSink, TerminalLines, Written};
 use std::collections::VecDeque;
 use unicode_width::UnicodeWidthChar;
 
@@ -29,6 +31,8 @@ struct StoredLines {
 pub(super) struct HeldLine {
     pub(super) text: String,
     pub(super) beyond: usize,
+    /// From which byte on it is written how, where that changes.
+    inks: Vec<(usize, Ink)>,
 }
 
 impl HeldLine {
@@ -36,31 +40,64 @@ impl HeldLine {
     pub(super) fn whole(text: &str) -> Self {
         Self {
             text: text.to_owned(),
-            beyond: 0,
+            ..Self::default()
+        }
+    }
+
+    /// About how much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.text.len() + self.inks.len() * size_of::<(usize, Ink)>()
+    }
+
+    /// The line with its colors.
+    pub(super) fn styled(&self) -> StyledLine {
+        let tone = |ink: Ink| {
+            if ink == Ink::default() {
+                Tone::Plain
+            } else {
+                Tone::Own(ink)
+            }
+        };
+        let mut line = StyledLine::default();
+        let (mut rest, mut at, mut ink) = (self.text.as_str(), 0, Ink::default());
+        for (begins, next) in &self.inks {
+            let (before, after) = rest.split_at(begins - at);
+            if !before.is_empty() {
+                line = line.and(tone(ink), before);
+            }
+            (rest, at, ink) = (after, *begins, *next);
+        }
+        match rest {
+            "" => line,
+            rest => line.and(tone(ink), rest),
         }
     }
 
     /// Adds characters; beyond so many bytes it only counts their columns.
-    fn append(&mut self, characters: &[char], most_bytes: usize) {
-        for &character in characters {
+    fn append(&mut self, characters: &[Written<Ink>], most_bytes: usize) {
+        for &(character, ink) in characters {
             match character {
                 '\t' => {
                     for _ in 0..tab(width(&self.text)) {
-                        self.put(' ', most_bytes);
+                        self.put((' ', ink), most_bytes);
                     }
                 }
-                _ if is_printable(character) => self.put(character, most_bytes),
+                _ if is_printable(character) => self.put((character, ink), most_bytes),
                 _ => {}
             }
         }
     }
 
-    fn put(&mut self, character: char, most_bytes: usize) {
-        if self.text.len() < most_bytes {
-            self.text.push(character);
-        } else {
+    fn put(&mut self, (character, ink): Written<Ink>, most_bytes: usize) {
+        if self.text.len() >= most_bytes {
             self.beyond += character.width().unwrap_or_default();
+            return;
         }
+        let before = self.inks.last().map_or_else(Ink::default, |(_, ink)| *ink);
+        if ink != before {
+            self.inks.push((self.text.len(), ink));
+        }
+        self.text.push(character);
     }
 }
 
@@ -118,11 +155,13 @@ pub(super) fn omitted(columns: usize) -> String {
 }
 
 impl LineSink for StoredLines {
-    fn part(&mut self, characters: &[char]) {
+    type Pen = Ink;
+
+    fn part(&mut self, characters: &[Written<Ink>]) {
         self.current.append(characters, self.most_bytes);
     }
 
-    fn line(&mut self, characters: &[char]) {
+    fn line(&mut self, characters: &[Written<Ink>]) {
         self.part(characters);
         self.finished.push_back(std::mem::take(&mut self.current));
         if self.finished.len() > self.most {

@@ -44,22 +44,31 @@ pub(crate) fn clamp(text: &str, columns: usize) -> Clamped {
     clamped
 }
 
-/// Breaks a line of plain text into rows of this many columns. An empty line is one row.
-pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let columns = columns.max(2);
-    let (mut rows, mut used) = (vec![String::new()], 0);
-    for cluster in text.graphemes(true) {
+/// Breaks a text into pieces that fit into rows of this many columns, of which so many are used:
+/// each piece, and whether it begins a new row.
+pub(super) fn pieces<'text>(
+    text: &'text str,
+    columns: usize,
+    used: &mut usize,
+) -> Vec<(&'text str, bool)> {
+    let (mut pieces, mut begins, mut is_new_row) = (Vec::new(), 0, false);
+    for (at, cluster) in text.grapheme_indices(true) {
         let width = cluster_width(cluster);
-        if used + width > columns {
-            rows.push(String::new());
-            used = 0;
+        if *used + width > columns {
+            let (before, _) = text.split_at(at);
+            let (_, piece) = before.split_at(begins);
+            if !piece.is_empty() || is_new_row {
+                pieces.push((piece, is_new_row));
+            }
+            (begins, is_new_row, *used) = (at, true, 0);
         }
-        used += width;
-        if let Some(row) = rows.last_mut() {
-            row.push_str(cluster);
-        }
+        *used += width;
     }
-    rows
+    let (_, piece) = text.split_at(begins);
+    if !piece.is_empty() {
+        pieces.push((piece, is_new_row));
+    }
+    pieces
 }
 
 /// The text without escape sequences, with nothing left that a terminal would act on except

@@ -51,7 +51,7 @@ pub(super) enum CallWork {
     /// The engine runs a command, or manages jobs.
     Engine(Box<Call>),
     /// Files are read.
-    Reading(ArtifactStore, Value),
+    Reading(Box<ArtifactStore>, Value),
 }
 
 /// What is known of a call before it runs.
@@ -226,7 +226,7 @@ async fn carry_out(
     let call = match work {
         CallWork::Engine(call) => (*call).cancel_by(cancel),
         CallWork::Reading(store, arguments) => {
-            let response = read(id.as_ref(), store, arguments, cancel).await;
+            let response = read(id.as_ref(), *store, arguments, cancel).await;
             outbox.send(&response).await;
             return;
         }

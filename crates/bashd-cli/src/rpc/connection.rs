@@ -313,6 +313,11 @@ impl RpcConnection {
                 ("abort_bash", Ok(Some(Value::Null)))
             }
             Said::Cancel { target } => ("cancel", self.cancel(&target)),
+            Said::Secret { name, value } => {
+                let registered = self.host.server.engine.register_secret(&name, &value);
+                let answer = registered.map_err(|refusal| refusal.to_string());
+                ("secret", answer.map(|()| Some(Value::Null)))
+            }
             Said::Schema { profile } => {
                 let tools = self.tools(profile.as_deref());
                 let first = tools.map(|tools| Some(tools.into_iter().next()?.definition));
@@ -330,7 +335,7 @@ impl RpcConnection {
                 let reading = NewCall {
                     id: id.clone(),
                     kind: CallKind::Artifact,
-                    work: CallWork::Reading(store, arguments),
+                    work: CallWork::Reading(Box::new(store), arguments),
                     events: Events::Untold,
                     bytes,
                 };

@@ -29,6 +29,8 @@ pub(super) enum Said {
     Artifact { arguments: Value },
     /// Asks for those of all its tools, in the form of its own API.
     AllSchemas { profile: Option<String> },
+    /// Registers a value that must not be shown or written down.
+    Secret { name: String, value: String },
     /// Answers a request of bashd's.
     Reply(Result<Value, String>),
 }
@@ -98,6 +100,7 @@ pub(super) const KNOWN: &[&str] = &[
     "schema",
     "tools",
     "artifact",
+    "secret",
     "reply",
 ];
 
@@ -180,6 +183,10 @@ fn said(command: &str, id: Option<&Value>, mut fields: MessageFields) -> Result<
         },
         "artifact" => Said::Artifact {
             arguments: fields.any("arguments").ok_or("`arguments` are missing")?,
+        },
+        "secret" => Said::Secret {
+            name: fields.text("name")?.ok_or("`name` is missing")?,
+            value: fields.text("value")?.ok_or("`value` is missing")?,
         },
         "reply" => {
             id.ok_or("`id` is missing")?;

@@ -6,6 +6,7 @@
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::run::live::{CursorPosition, LiveView};
+use crate::run::typing;
 use crate::runtime;
 use crate::signals::Signals;
 use bashd::{
@@ -33,6 +34,8 @@ pub(super) struct FinishedCall {
 pub(super) enum Watcher<'a> {
     /// Nobody: the output is never read as a whole.
     Nobody,
+    /// Somebody at a terminal, who types at the command's own.
+    Typist,
     /// Somebody at a terminal, who sees every piece of output, and how long it takes.
     Person(Box<LiveView<'a>>),
 }
@@ -84,6 +87,12 @@ async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Resu
         Watcher::Nobody => {
             let (reply, signal) = signals.heed(&token, engine.run(call)).await;
             (reply, CursorPosition::AtLineStart, signal)
+        }
+        Watcher::Typist => {
+            let typed = typing::converse(engine.stream(call));
+            let (ended, signal) = signals.heed(&token, typed).await;
+            let (reply, cursor) = ended?;
+            (reply, cursor, signal)
         }
         Watcher::Person(live) => {
             let shown = show(engine.stream(call), live);

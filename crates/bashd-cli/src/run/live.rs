@@ -1,9 +1,10 @@
 //! A run at a terminal: its output as it arrives, and a status line while it is silent.
 //!
 //! The status line is on stderr, below output that ended its last line, and is removed before
-//! anything else is written. So nothing of it stays, and the output is what the command wrote.
+//! anything else is written. So nothing of it stays. The output keeps its colours, and can't act
+//! on the terminal otherwise: only `--pty` lets a command do that.
 
-use crate::print::Printer;
+use crate::print::{CommandOutput, Printer};
 use crate::render::StatusLine;
 use crate::run::asking::PromptShown;
 use bashd::Stream;
@@ -28,6 +29,8 @@ pub(super) enum CursorPosition {
 /// Shows one run to a person.
 pub(super) struct LiveView<'a> {
     printer: &'a Printer,
+    out: CommandOutput,
+    err: CommandOutput,
     status: StatusLine,
     begun: Instant,
     last_output: Instant,
@@ -42,6 +45,8 @@ impl<'a> LiveView<'a> {
         let now = Instant::now();
         Self {
             printer,
+            out: CommandOutput::to_stdout(),
+            err: CommandOutput::to_stderr(),
             status: StatusLine::default(),
             begun: now,
             last_output: now,
@@ -56,8 +61,8 @@ impl<'a> LiveView<'a> {
         self.hide();
         match stream {
             // If the terminal is gone, the command continues: its reply is recorded.
-            Stream::Out => drop(self.printer.out(text)),
-            Stream::Err => Printer::err(text),
+            Stream::Out => drop(self.printer.out(&self.out.text(text))),
+            Stream::Err => Printer::err(&self.err.text(text)),
         }
         self.status.output(text);
         self.cursor = if text.ends_with('\n') {
@@ -93,6 +98,8 @@ impl<'a> LiveView<'a> {
     /// Ends the display; returns where the output left the cursor.
     pub(super) fn end(&mut self) -> CursorPosition {
         self.hide();
+        let _ = self.printer.out(self.out.end());
+        Printer::err(self.err.end());
         self.cursor
     }
 

@@ -2,10 +2,16 @@
 
 use crate::args::RunOptions;
 use crate::failure::{Failure, FailureKind};
-use crate::print::Printer;
-use crate::render::RunSummary;
+use crate::notify::Notifier;
+use crate::print::{CommandOutput, Printer};
+use crate::render::{RunState, RunSummary};
 use crate::run::live::CursorPosition;
+use crate::terminal;
 use bashd::Reply;
+use bashd::jobs::{Jobs, Whose};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 /// How a reply is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +22,8 @@ pub(super) enum ReplyFormat {
     Text,
     /// For people at a terminal: the output as it arrives, then what the reply adds to it.
     Live,
+    /// Likewise, and what they type goes to the command.
+    Typed,
 }
 
 impl ReplyFormat {
@@ -23,6 +31,8 @@ impl ReplyFormat {
     pub(super) fn of(arguments: &RunOptions) -> Self {
         if arguments.json {
             Self::Json
+        } else if arguments.pty && !arguments.background && terminal::is_ours() {
+            Self::Typed
         } else if Printer::is_terminal() {
             Self::Live
         } else {
@@ -46,11 +56,39 @@ pub(super) fn reply(
         }
         // Byte for byte what a model would get: captured output must not have an extra newline.
         ReplyFormat::Text => printer.out(&reply.text),
-        ReplyFormat::Live => {
-            printer.out(&whole_lines(added(&reply.text, &reply.output, cursor)))?;
+        ReplyFormat::Live | ReplyFormat::Typed => {
+            let new = whole_lines(added(&reply.text, &reply.output, cursor));
+            let mut shown = CommandOutput::to_stdout();
+            printer.out(&shown.text(&new))?;
+            printer.out(shown.end())?;
             printer.err_line(&RunSummary::of(reply).line());
             Ok(())
         }
+    }
+}
+
+/// Says at a terminal what can be done with the job that a command became or left.
+pub(super) fn next_step(reply: &Reply, jobs: &Jobs, printer: &Printer) {
+    let left = reply.left_behind.iter().find_map(|left| left.job.as_ref());
+    if let Some(id) = reply.job.as_ref().or(left)
+        && io::stderr().is_terminal()
+    {
+        let found = jobs.find(Whose::Everybody, id);
+        let job = found.map_or_else(|_| id.clone(), |job| job.alias);
+        printer.note(&format!(
+            "job {job} · follow: bashd jobs follow {job} · type at it: bashd jobs attach {job} · \
+             end it: bashd jobs kill {job}"
+        ));
+    }
+}
+
+/// Gives a person who looked away a sign that a long command is over.
+pub(super) fn sign(reply: &Reply, words: &[OsString], notifier: Notifier) {
+    if reply.job.is_none() {
+        let took = Duration::from_millis(reply.wall_ms);
+        let how = RunState::of(reply).word();
+        let command = words.join(OsStr::new(" "));
+        notifier.command_ended(took, how, &command.to_string_lossy());
     }
 }
 

@@ -31,8 +31,15 @@ pub(crate) fn question(approval: &Approval) -> String {
 }
 
 /// What a choice means, for a person.
-pub(crate) fn meaning(answer: ApprovalAnswer) -> &'static str {
+pub(crate) fn meaning(approval: &Approval, answer: ApprovalAnswer) -> &'static str {
+    // What is granted there are the things that the question names, whatever the command.
+    let is_for_things = approval.objection.rule == "confinement";
     match answer {
+        ApprovalAnswer::Once if is_for_things => "Allow it this once",
+        ApprovalAnswer::Session if is_for_things => "Allow it for this session",
+        ApprovalAnswer::Always if is_for_things => {
+            "Always allow it (bashd grants lists and removes it)"
+        }
         ApprovalAnswer::Once => "Run it this once",
         ApprovalAnswer::Session => {
             "Run it, and do not ask again in this session for exactly this command"

@@ -92,6 +92,9 @@ impl ServerBase {
         if let Some(preset) = defaults.confine.take() {
             settings.config.confinement.preset = Some(preset);
         }
+        if let Some(mode) = options.effects {
+            settings.config.effects.mode = mode.into();
+        }
         defaults.session.clone_from(&options.session);
         // Counts for a model's calls, in profiles that leave the choice to the caller.
         defaults.on_timeout = Some(OnTimeout::Background);

@@ -2,6 +2,8 @@
 
     agents.py AGENT BASHD... -- WORKSPACE < steps.json > seen.json
 
+With AGENTS_PROFILE, the server offers the tools of that profile, and the agent's own shell is switched off where that leaves these alone.
+
 HOME is a scratch directory, which gets the agent's configuration; AGENTS_TARGET is where they are installed. Nothing leaves this machine: the agent talks to the
 model of `model.py`, on loopback, with a key that is none. What is printed: what the model was sent back for each call
 (`results`), the tools that it was offered (`tools`), the agent's status and its last words.
@@ -11,6 +13,9 @@ import json
 import os
 import pathlib
 import platform
+import select
+import signal
+import socket
 import subprocess
 import sys
 import tomllib
@@ -123,6 +128,51 @@ def qwen(url, server, workspace):
     return [node(), installed("qwen", "cli.js"), "-p", "go", "--yolo", "--auth-type", "openai"], env
 
 
+def cline(url, server, workspace):
+    # What `cline auth openai -k none -b URL -m fake` writes.
+    write(".cline/data/settings/providers.json", {
+        "version": 1,
+        "lastUsedProvider": "openai-compatible",
+        "providers": {"openai-compatible": {
+            "settings": {"provider": "openai-compatible", "apiKey": "none", "model": "fake", "baseUrl": f"{url}/v1"},
+            "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual",
+        }},
+    })
+    if server:
+        write(".cline/data/settings/cline_mcp_settings.json", servers(server))
+    # Its hub listens on one port for the whole machine unless it is told another; tests run beside each other.
+    env = {"CLINE_HUB_PORT": str(free_port())}
+    return [installed("cline", "bin/cline"), "-c", str(workspace), "-t", "300", "please go on"], env
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def end_daemons(agent):
+    """Ends what an agent leaves in the background by its own design: Cline's hub, of this home alone."""
+    if agent != "cline":
+        return
+    home = f"HOME={os.environ['HOME']}".encode()
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            handle = os.pidfd_open(int(process.name))
+        except OSError:
+            continue
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            ours = b"--cline-hub-daemon" in words and home in (process / "environ").read_bytes().split(b"\0")
+            if ours:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                select.select([handle], [], [], 10)
+        except OSError:
+            pass  # it has ended, or is another user's
+        finally:
+            os.close(handle)
+
+
 def python_client(name, environment):
     """A client of `clients.py`, with the packages of one environment."""
 
@@ -145,7 +195,7 @@ def typescript_sdk(line):
 
 
 AGENTS = {
-    "claude-code": claude_code, "codex": codex, "opencode": opencode, "gemini": gemini, "qwen": qwen,
+    "claude-code": claude_code, "codex": codex, "opencode": opencode, "gemini": gemini, "qwen": qwen, "cline": cline,
     "openai-agents": python_client("openai-agents", "python-1"),
     "pydantic-ai": python_client("pydantic-ai", "python-1"),
     "langchain": python_client("langchain", "python-1"),
@@ -162,6 +212,20 @@ AGENTS = {
 }
 
 
+def without_own_shell(agent):
+    """What switches an agent's own shell off, as `bashd init --replace-shell` does. Gemini CLI keeps its own: a rule
+    about `run_shell_command` is one about a server's tool of that name, too."""
+
+    def prepare(command):
+        if agent == "claude-code":
+            write(".claude/settings.json", {"permissions": {"deny": ["Bash", "Monitor"]}})
+        elif agent == "codex":
+            command = [*command[:2], "-c", "features.shell_tool=false", *command[2:]]
+        return command
+
+    return prepare
+
+
 def run(agent, server, workspace, steps, prepare=None):
     """Lets the agent run until it ends by itself; `prepare` may change its configuration and command line first."""
     with Model(steps) as model:
@@ -170,9 +234,12 @@ def run(agent, server, workspace, steps, prepare=None):
             command = prepare(command)
         # Whatever the agent would like to tell others stays here.
         env |= {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1,localhost"}
-        ended = subprocess.run(
-            command, env=os.environ | env | {"PWD": str(workspace)}, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT
-        )
+        try:
+            ended = subprocess.run(
+                command, env=os.environ | env | {"PWD": str(workspace)}, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT
+            )
+        finally:
+            end_daemons(agent)
         last = (ended.stdout + ended.stderr).decode(errors="replace")[-2000:]
         paths = [path for path, _ in model.seen]
         if dump := os.environ.get("AGENTS_DUMP"):
@@ -186,4 +253,7 @@ def run(agent, server, workspace, steps, prepare=None):
 if __name__ == "__main__":
     agent, *server = sys.argv[1:]
     server, workspace = server[: server.index("--")], server[-1]
-    print(json.dumps(run(agent, [*server, "mcp"], workspace, json.load(sys.stdin))))
+    server.append("mcp")
+    if profile := os.environ.get("AGENTS_PROFILE"):
+        server += ["--profile", profile]
+    print(json.dumps(run(agent, server, workspace, json.load(sys.stdin), without_own_shell(agent) if profile else None)))

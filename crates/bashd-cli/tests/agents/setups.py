@@ -3,7 +3,7 @@
     setups.py AGENT BASHD CASE... -- WORKSPACE > seen.json
 
 CASE is `server` (init, twice, a call of bashd's tool, uninstall), `replace` (the same with the agent's own shell switched
-off), `hook` (what the guard allows, denies and asks about, through the agent's own shell), `both` (the first and the third),
+off), `hook` (what the guard allows, denies and asks about, through the agent's own shell), `asks` (the last of these alone), `both` (the first and the third),
 or what is wrong with the hook: `missing`, `killed`, `slow`. HOME is a scratch directory; no command of a case does more than touching a file there.
 
 With `all` in place of AGENT, and no `-- WORKSPACE`, prints the table of docs/hook.md.
@@ -26,6 +26,7 @@ OWN = {
     "gemini": ("run_shell_command", "command", {}),
     "opencode": ("bash", "command", {"description": "runs it"}),
     "qwen": ("run_shell_command", "command", {"is_background": False}),
+    "cline": ("run_commands", "commands", {}),
 }
 
 # What a scripted run of the agent needs, and `bashd init` rightly does not write.
@@ -113,6 +114,7 @@ def without_install():
 
 def own_call(agent, command):
     tool, key, more = OWN[agent]
+    command = [command] if key == "commands" else command
     return {"tool": f"own:{tool}", "arguments": {key: command} | more}
 
 
@@ -124,7 +126,8 @@ def break_hook(setup, case):
         setup.bashd.write_text(f"#!/bin/sh\n{script}\n")
         setup.bashd.chmod(0o755)
     for path in HOME.rglob("*"):
-        if path.is_file() and path.suffix in (".json", ".js") and ".local" not in path.parts:
+        is_config = path.suffix in (".json", ".js") or path.name == "PreToolUse"
+        if path.is_file() and is_config and ".local" not in path.parts:
             text = path.read_text()
             if str(setup.bashd) in text:
                 text = text.replace("timeout -k 1 30 ", "timeout -k 1 2 ").replace("30 * 1000", "2 * 1000")
@@ -149,21 +152,28 @@ def case_of(agent, bashd, case, workspace):
         if case in ("missing", "killed", "slow"):
             break_hook(setup, case)
         seen["written"] = [file["path"] for file in told["agents"][0]["files"]]
-        at = next(i for i, word in enumerate(command) if word in ("-p", "run", "exec"))
-        return command[: at + 1] + extra + command[at + 1 :] if agent == "codex" else command
+        if agent != "codex":
+            return command
+        at = command.index("exec")
+        return command[: at + 1] + extra + command[at + 1 :]
 
     by_bashd = [{"tool": "bash", "arguments": {"command": "echo by bashd; touch ran-0"}}]
     judged = [own_call(agent, f"touch ran-{i}; {word}") for i, word in enumerate(["true", "deploy now", "release now"], 1)]
     steps = {"server": by_bashd, "replace": by_bashd, "hook": judged, "both": by_bashd + judged}.get(case, judged[:1])
+    # A call that its hook cancels is the last of Cline's task.
+    if case == "asks":
+        steps = judged[2:]
+    elif agent == "cline" and case in ("hook", "both"):
+        steps = steps[:-1]
     told = agents.run(agent, None, workspace, steps, prepare)
     seen |= {key: told[key] for key in ("results", "tools", "last", "status")}
-    first = 0 if has_server else 1
+    first = 3 if case == "asks" else 0 if has_server else 1
     seen["ran"] = [(ran / f"ran-{i}").exists() for i in range(first, first + len(steps))]
     if case in ("missing", "killed", "slow"):
         setup.bashd.unlink(missing_ok=True)
         setup.bashd.symlink_to(bashd)
     # The agent has rewritten files and made others; nothing of ours is left in what we wrote.
-    if case in ("server", "replace", "hook", "both"):
+    if case in ("server", "replace", "hook", "asks", "both"):
         setup.init("--uninstall")
         for path in map(pathlib.Path, seen["written"]):
             left = path.read_text() if path.exists() else ""
@@ -176,7 +186,7 @@ def table(bashd):
     print("| agent | no objection | denied | asks | missing | killed | slow |\n|---|---|---|---|---|---|---|")
     for agent in OWN:
         cells = []
-        for case in ("hook", "missing", "killed", "slow"):
+        for case in ("hook", *(["asks"] if agent == "cline" else []), "missing", "killed", "slow"):
             with tempfile.TemporaryDirectory() as home:
                 workspace = pathlib.Path(home, "workspace")
                 workspace.mkdir()

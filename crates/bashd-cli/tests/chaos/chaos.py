@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Servers on all transports, 16 clients, and a second process that makes trouble; then everything is counted.
 
-    chaos.py [--seconds N] [--seed S] [--bashd FILE]
+    chaos.py [--seconds N] [--seed S] [--pace P] [--calm] [--bashd FILE]
+
+Each client waits for P seconds (0) before a call, so that a run beside other work leaves that some of the processors.
+With `--calm` nothing goes wrong: the same work, for a table of what servers cost before and after it.
 
 Everything runs in namespaces of its own for processes and mounts: nothing outside is touched, and nothing can stay.
 wires.py has the servers and their clients, work.py what clients do and what is right, trouble.py the second process.
@@ -38,6 +41,8 @@ def main():
     parser = argparse.ArgumentParser(prog="chaos")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--pace", type=float, default=0)
+    parser.add_argument("--calm", action="store_true")
     parser.add_argument("--bashd", default=shutil.which("bashd"))
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -57,6 +62,8 @@ def outside(options):
         return 77
     print(f"seed {options.seed}", flush=True)
     again = [sys.executable, __file__, "--inside", "--seed", str(options.seed), "--seconds", str(options.seconds)]
+    again += ["--pace", str(options.pace)]
+    again += ["--calm"] if options.calm else []
     status = subprocess.run([*own, *again, "--bashd", os.path.abspath(options.bashd)]).returncode
     if status != 0:
         print(f"again with: ./chaos --seconds {options.seconds:g} --seed {options.seed}", flush=True)
@@ -83,7 +90,7 @@ class Scene:
     """Where it happens. The state is on a small disk of its own."""
 
     def __init__(self, options):
-        self.bashd = options.bashd
+        self.bashd, self.pace = options.bashd, options.pace
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="bashd-chaos-"))
         self.workspace, self.hung = self.root / "workspace", self.root / "workspace/hung"
         self.state = self.root / "home/.local/state/bashd"
@@ -126,10 +133,13 @@ class Run:
     def all(self):
         try:
             before = self.costs()
+            self.processes = len(self.left())
             did = self.trouble()
             after = self.costs(before)
+            after_all = len(self.left())
             self.end()
             self.show(before, after, did)
+            self.table(before, after, after_all)
         finally:
             if not self.faults and not self.book.wrong:
                 self.scene.remove()
@@ -141,21 +151,34 @@ class Run:
         """The time in which everything happens at once; what the second process did."""
         seconds = self.options.seconds
         self.scene.until = time.monotonic() + seconds
+        if self.options.calm:
+            self.work()
+            return []
         script = [sys.executable, HERE / "trouble.py", self.scene.state, self.scene.hung, str(seconds)]
         second = subprocess.Popen([*script, str(self.options.seed)], stdout=subprocess.PIPE, text=True)
-        workers = [work.Worker(wire, self.options.seed, self.scene, self.book) for wire in self.wires]
-        for worker in workers:
-            worker.start()
+        workers = self.begin_work()
         told, _ = second.communicate()
         if second.returncode != 0:
             self.faults.append(f"the second process failed: {second.returncode}")
         (self.scene.root / "trouble.jsonl").write_text(told)
-        until = time.monotonic() + 2 * work.SLACK + 30
+        self.finish_work(workers)
+        return [json.loads(line) for line in told.splitlines()]
+
+    def begin_work(self):
+        workers = [work.Worker(wire, self.options.seed, self.scene, self.book) for wire in self.wires]
+        for worker in workers:
+            worker.start()
+        return workers
+
+    def finish_work(self, workers):
+        until = max(time.monotonic(), self.scene.until) + 2 * work.SLACK + 30
         for worker in workers:
             worker.join(max(0, until - time.monotonic()))
             if worker.is_alive():
                 self.faults.append(f"{worker.name} still waits: {worker.kind} {worker.token}")
-        return [json.loads(line) for line in told.splitlines()]
+
+    def work(self):
+        self.finish_work(self.begin_work())
 
     def costs(self, before=None):
         """What servers cost that have all their clients, each with a session. At the end they may take a while to be
@@ -251,6 +274,21 @@ class Run:
             print(f"  {count:4} {kind}: {words}")
         for fault in [*book.wrong[:20], *self.faults]:
             print(f"WRONG {fault}"[:1500])
+
+    def table(self, before, after, processes):
+        """What servers cost before and after the work, and how long short commands took."""
+        print(f"processes: {self.processes} before, {processes} after")
+        print("| server | RSS before | after | descriptors before | after | threads before | after | calls | p50 | p99 |")
+        print("|---|" + "--:|" * 9)
+        for server in self.servers:
+            name, old, new = server.name, before[server.name], after[server.name]
+            times = sorted(self.book.short.get(name, [0.0]))
+            cells = [f"`{name}`"]
+            cells += [f"{cost['rss_kib'] / 1024:.1f} MiB" for cost in (old, new)]
+            cells += [str(cost[what]) for what in ("descriptors", "threads") for cost in (old, new)]
+            cells += [str(len(times))]
+            cells += [f"{times[len(times) * part // 100] * 1000:.0f} ms" for part in (50, 99)]
+            print(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

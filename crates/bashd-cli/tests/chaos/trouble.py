@@ -171,7 +171,9 @@ class Trouble:
             victims = [self.state / name]
             self.tell("delete", what=name)
         else:
-            files = sorted(path for path in self.state.rglob("*") if not path.is_dir())
+            # Unlike rglob, this takes no notice of directories that go meanwhile.
+            found_in = ((place, names) for place, _, names in os.walk(self.state))
+            files = sorted(pathlib.Path(place, name) for place, names in found_in for name in names)
             victims = [self.draws.choice(files)] if files else []
             self.tell("delete", what=[str(path.relative_to(self.state)) for path in victims])
         for victim in victims:

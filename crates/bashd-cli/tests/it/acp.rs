@@ -287,6 +287,35 @@ fn what_a_rule_asks_the_clients_user_decides() {
 }
 
 #[test]
+fn what_a_prompt_needs_the_clients_user_grants() {
+    let home = Home::new();
+    let outside = home.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    let configuration = "[confinement]\npreset = \"workspace\"\n";
+    fs::write(home.config().join("config.toml"), configuration).unwrap();
+    let command = "touch ../outside/made";
+    let Some(seen) = sdk(&home, "needs", command, &[]) else {
+        return;
+    };
+    let question = seen.asked[0]["toolCall"]["content"][0]["content"]["text"].as_str();
+    let question = question.unwrap();
+    let thing = format!("write {}", outside.display());
+    for part in [&thing, command, "it is asked for"] {
+        assert!(question.contains(part), "{question}");
+    }
+    assert_eq!(seen.tool_call["status"], "completed", "{}", seen.tool_call);
+    assert!(outside.join("made").exists());
+    // Without a reason nobody is asked; without being asked for, nothing is there to write.
+    let seen = sdk(&home, "needs_unsaid", "touch ../outside/unsaid", &[]).unwrap();
+    let told = seen.result["data"].to_string();
+    assert!(told.contains("reason is missing"), "{}", seen.result);
+    let seen = sdk(&home, "permit", "touch ../outside/unasked", &[]).unwrap();
+    assert_eq!(seen.tool_call["status"], "failed", "{}", seen.tool_call);
+    let made = ["unsaid", "unasked"].map(|name| outside.join(name).exists());
+    assert_eq!(made, [false, false]);
+}
+
+#[test]
 fn a_hung_client_is_not_waited_for_without_end() {
     let home = Home::new();
     let Some(seen) = sdk(&home, "hung", "sleep 300", &["--timeout", "1"]) else {

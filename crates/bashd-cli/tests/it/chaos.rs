@@ -18,9 +18,16 @@ fn whatever_happens_answers_are_right_or_say_what_went_wrong() {
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chaos/chaos.py");
-    let seconds = if repeat::is_soak() { "600" } else { "15" };
+    // Beside other tests the clients pause, so that a minute of it costs little more than time.
+    let (seconds, pace) = if repeat::is_soak() {
+        ("600", "0")
+    } else {
+        ("60", "0.25")
+    };
     let mut command = Command::new("python3");
-    command.arg(script).args(["--seconds", seconds]);
+    command
+        .arg(script)
+        .args(["--seconds", seconds, "--pace", pace]);
     command.args(["--bashd", env!("CARGO_BIN_EXE_bashd")]);
     if let Some(seed) = std::env::var_os("BASHD_CHAOS_SEED") {
         command.arg("--seed").arg(seed);

@@ -37,11 +37,11 @@ fn every_value_is_shown_with_its_origin() {
     --- stdout
     # configuration file: [TEMP]/home/.config/bashd/config.toml
     # state directory: [TEMP]/home/.local/state/bashd
-    profile = "voice"                        # --set
-    shell = "/bin/bash"                      # --set
-    prefix = "nice"                          # [TEMP]/home/.config/bashd/config.toml:1
-    spool.head_bytes = "1MiB"                # [TEMP]/home/.config/bashd/config.toml:4
-    ledger.enabled = false                   # BASHD_LEDGER_ENABLED
+    profile = "voice"                           # --set
+    shell = "/bin/bash"                         # --set
+    prefix = "nice"                             # [TEMP]/home/.config/bashd/config.toml:1
+    spool.head_bytes = "1MiB"                   # [TEMP]/home/.config/bashd/config.toml:4
+    ledger.enabled = false                      # BASHD_LEDGER_ENABLED
     --- stderr
     --- status
     exit 0

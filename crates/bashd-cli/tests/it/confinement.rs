@@ -153,3 +153,151 @@ fn confine_show_says_what_holds_and_why() {
         "{off:?}"
     );
 }
+
+/// Namespaces of a kind that can't be made: whichever it is, the reason is told and nothing runs.
+#[test]
+fn a_limit_that_is_reached_in_the_middle_is_told_and_nothing_runs() {
+    for kind in ["mnt", "pid", "ipc", "uts", "net"] {
+        let home = Home::new();
+        let limited = format!("echo 0 > /proc/sys/user/max_{kind}_namespaces && exec \"$@\"");
+        let before = ["unshare", "-Ur", "sh", "-c", &limited, "sh"];
+        let words: Vec<&str> = before
+            .into_iter()
+            .chain([
+                BASHD,
+                "run",
+                "--json",
+                "--confine",
+                "workspace",
+                "touch made",
+            ])
+            .collect();
+        let ran = reply(&command(&home, &words));
+        let error = ran["error"].as_str().unwrap_or_default();
+        assert!(error.contains("make namespaces"), "{kind}: {ran}");
+        assert!(error.contains("No space left"), "{kind}: {ran}");
+        assert!(!home.workspace().join("made").exists(), "{kind}: {ran}");
+    }
+}
+
+#[test]
+fn a_workspace_may_be_on_another_file_system_and_must_exist() {
+    let home = Home::new();
+    let place = home.workspace();
+    let script = format!(
+        "echo x > made && cat made && ! echo x > {}/no",
+        home.home().parent().unwrap_or(&place).display()
+    );
+    let overlay = "mkdir /dev/shm/ws-$$ && d=/dev/shm/ws-$$ && mount -t tmpfs none $d && mkdir $d/l $d/u $d/w $d/m && \
+                   mount -t overlay overlay -o lowerdir=$d/l,upperdir=$d/u,workdir=$d/w \"$0\" && cd \"$0\" && \"$@\"; \
+                   status=$?; umount -l $d; rmdir $d; exit $status";
+    let memory = "mount -t tmpfs none \"$0\" && cd \"$0\" && exec \"$@\"";
+    let at = place.display().to_string();
+    for mount in [overlay, memory] {
+        let words = [
+            "unshare",
+            "-m",
+            "sh",
+            "-c",
+            mount,
+            &at,
+            BASHD,
+            "run",
+            "--json",
+            "--confine",
+            "workspace",
+            &script,
+        ];
+        if !rustix::process::geteuid().is_root() {
+            bashd_testkit::loudly("not root: workspaces on other file systems are NOT tried");
+            return;
+        }
+        let ran = reply(&command(&home, &words));
+        assert_eq!(ran["exit_code"], 0, "{mount}: {ran}");
+        assert_eq!(ran["confinement"]["level"], "full", "{mount}: {ran}");
+    }
+    let gone = "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"";
+    let words = [
+        "sh",
+        "-c",
+        gone,
+        "sh",
+        BASHD,
+        "run",
+        "--json",
+        "--confine",
+        "workspace",
+        "true",
+    ];
+    let output = command(&home, &words);
+    assert_ne!(output.status.code(), Some(0), "{output:?}");
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(said.contains("does not exist"), "{said}");
+}
+
+/// bashd's own state, configuration and grants from inside a confinement.
+#[test]
+fn inside_a_confinement_bashd_itself_is_out_of_reach() {
+    let home = Home::new().keeping_in_state(&["grants.json"]);
+    let state = home.state();
+    std::fs::create_dir_all(&state).unwrap();
+    std::fs::write(state.join("grants.json"), "secret-state").unwrap();
+    std::fs::create_dir_all(home.config()).unwrap();
+    std::fs::write(
+        home.config().join("config.toml"),
+        "# secret-configuration\n",
+    )
+    .unwrap();
+    let read = format!("confinement.read=/,{BASHD}");
+    // What the kernel does is asked here, not what the guard thinks of it.
+    let guard = "guard.disable=no_system_writes";
+    let inside = |script: &str| {
+        let words = [
+            BASHD,
+            "run",
+            "--json",
+            "--confine",
+            "workspace",
+            "--set",
+            &read,
+            "--set",
+            guard,
+            script,
+        ];
+        let ran = reply(&command(&home, &words));
+        assert_eq!(ran["confinement"]["level"], "full", "{ran}");
+        ran["output"].as_str().unwrap_or_default().to_owned()
+    };
+    let look = format!(
+        "cat {0}/grants.json {1}/config.toml; echo x > {0}/grants.json; echo x > {1}/config.toml; ls {0}",
+        state.display(),
+        home.config().display()
+    );
+    let said = inside(&look);
+    assert!(!said.contains("secret-"), "{said}");
+    let kept = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap();
+    assert_eq!(kept(state.join("grants.json")), "secret-state");
+    assert_eq!(
+        kept(home.config().join("config.toml")),
+        "# secret-configuration\n"
+    );
+    for words in [
+        "grants",
+        "grants rm 1",
+        "run --confine off true",
+        "init --print",
+    ] {
+        let said = inside(&format!(
+            "BASHD_HOME=/tmp/inner {BASHD} {words}; echo status $?"
+        ));
+        assert!(said.contains("inside a confinement"), "{words}: {said}");
+        assert!(said.contains("status 125"), "{words}: {said}");
+    }
+    // What it started with stays: less is always possible.
+    let said = inside(&format!("BASHD_HOME=/tmp/inner {BASHD} run 'echo hello'"));
+    assert_eq!(said, "hello\n");
+}

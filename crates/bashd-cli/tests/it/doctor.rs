@@ -35,10 +35,46 @@ fn every_line_has_a_finding_and_a_consequence() {
     let bash = find(&report, "bash")["finding"].as_str().unwrap();
     assert!(bash.contains("/bash ") && bash.contains('.'), "{bash}");
     let people = shown(&home, &["doctor"]).out();
+    // A blank line and the verdict come last.
     assert_eq!(
         people.lines().count(),
-        2 * report["checks"].as_array().unwrap().len()
+        2 + 2 * report["checks"].as_array().unwrap().len()
     );
+    let verdict = people.lines().last().unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(
+        verdict.starts_with(&format!("bashd {version} works here")),
+        "{verdict}"
+    );
+    assert_eq!(
+        (&report["version"], &report["verdict"]),
+        (&version.into(), &verdict.into())
+    );
+}
+
+#[test]
+fn the_whole_configuration_is_checked_and_a_broken_one_is_the_verdict() {
+    let home = Home::new();
+    let (code, report) = checks_with(&home, &["--set", "profle=x", "--set", "profile=voic"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(find(&report, "profile")["verdict"], "missing");
+    let broken = shown(&home, &["doctor", "--set", "spool.head_bytes=many"]);
+    insta::assert_snapshot!(broken.block().replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r#"
+    --- stdout
+    MISSING  configuration  `spool.head_bytes` must be a size from 4KiB to 1TiB such as 1048576 or "64MiB", but --set gives "many"
+                            bashd does not start: mend it (`bashd config edit`)
+
+    bashd VERSION can't work here: configuration
+    --- stderr
+    --- status
+    exit 1
+    "#);
+}
+
+fn checks_with(home: &Home, options: &[&str]) -> (Option<i32>, Value) {
+    let run = shown(home, &[&["doctor", "--json"], options].concat());
+    let report = serde_json::from_slice(&run.stdout).unwrap();
+    (run.code(), report)
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::mcp;
 use crate::rpc_socket::{Peer, serving};
 use crate::rpc_under_test::PATIENCE;
+use crate::stalls::fork_server;
 use bashd_testkit::Home;
 use rustix::fs::FlockOperation;
 use rustix::process::{Pid, Signal, kill_process};
@@ -32,6 +33,18 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(begun.elapsed() < PATIENCE, "{what}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Waits until this process waits for a lock that somebody else has.
+fn until_waiting() {
+    let own = std::process::id().to_string();
+    until("the lock is waited for", || {
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        let is_own = |line: &str| line.split_whitespace().any(|word| word == own);
+        locks
+            .lines()
+            .any(|line| line.contains(" -> FLOCK") && is_own(line))
+    });
 }
 
 /// The job's directory is gone and its keeper, who could make it again, does not answer.
@@ -89,15 +102,17 @@ fn a_lost_job_that_can_not_be_settled_delays_only_who_waits_for_it() {
         rustix::fs::flock(&lock, FlockOperation::LockShared).unwrap();
         lock
     });
-    std::thread::sleep(Duration::from_millis(300));
+    until_waiting();
     kill_process(keeper(&job), Signal::KILL).unwrap();
     let lock = holding.join().unwrap();
     let mut other = Peer::connect(&path);
-    // The fork server settles it as well; if that keeps it, another takes its place after 2 s.
+    // The fork server settles it as well. If that kept it, another would take its place.
+    let forks = fork_server(&home);
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(2) {
         let one = Instant::now();
-        let answer = other.ask(&json!({"id": 1, "type": "bash", "command": "echo fine"}));
+        let call = json!({"command": "echo fine", "session": format!("{:?}", begun.elapsed())});
+        let answer = other.ask(&json!({"id": 1, "type": "call", "arguments": call}));
         assert_eq!(answer["data"]["output"], "fine\n", "{answer}");
         assert!(
             one.elapsed() < Duration::from_secs(6),
@@ -105,6 +120,7 @@ fn a_lost_job_that_can_not_be_settled_delays_only_who_waits_for_it() {
             one.elapsed()
         );
     }
+    assert_eq!(fork_server(&home), forks, "the fork server was replaced");
     drop(lock);
     let answer = waiting.answer();
     let state = &answer["data"]["result"]["jobs"][0]["job"]["state"];
@@ -132,4 +148,48 @@ fn a_job_whose_files_are_removed_goes_on_and_can_be_ended() {
         let killed = crate::shown(&home, &["jobs", "kill", id]);
         assert_eq!(killed.code(), Some(0), "without {victim}: {}", killed.err());
     }
+}
+
+/// Somebody holds the lock of a run whose call still waits, and kills its keeper: the call is told,
+/// and nobody else waits.
+#[test]
+fn a_lost_run_whose_lock_is_held_delays_nobody() {
+    let home = home();
+    let (mut server, path) = serving(&home);
+    let mut waiting = Peer::connect(&path);
+    let call = json!({"command": "echo begun; sleep 300", "timeout": 600});
+    waiting.say(&json!({"id": 1, "type": "call", "arguments": call}));
+    let live = home.state().join("live");
+    let announced = || fs::read_dir(&live).ok()?.flatten().next();
+    until("it is announced", || {
+        announced().is_some_and(|run| run.path().join("spec.json").exists())
+    });
+    let run = announced().unwrap().path();
+    let lock = File::open(run.join("lock")).unwrap();
+    let keeper = keeper(&run);
+    let holding = std::thread::spawn(move || {
+        rustix::fs::flock(&lock, FlockOperation::LockShared).unwrap();
+        lock
+    });
+    until_waiting();
+    let mut other = Peer::connect(&path);
+    other.ask(&json!({"id": 1, "type": "bash", "command": "echo fine"}));
+    kill_process(keeper, Signal::KILL).unwrap();
+    let lock = holding.join().unwrap();
+    let mut answers = 0;
+    let begun = Instant::now();
+    // What is shut out of a lock for this long would have stood still for as long.
+    while begun.elapsed() < Duration::from_millis(1500) {
+        let one = Instant::now();
+        other.ask(&json!({"id": 1, "type": "schema"}));
+        answers += 1;
+        let took = one.elapsed();
+        assert!(took < Duration::from_millis(1200), "{took:?}, {answers}");
+    }
+    drop(lock);
+    let answer = waiting.answer();
+    let error = answer["data"]["error"].as_str().unwrap_or_default();
+    assert!(error.contains("keeper"), "{answer}");
+    kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
+    assert_eq!(server.ended().code(), Some(143));
 }

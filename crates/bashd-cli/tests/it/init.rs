@@ -347,7 +347,7 @@ fn nothing_is_written_unless_somebody_says_so() {
     assert_eq!(init(&home, &["--json"]).code(), Some(125));
     assert!(before == everything(&home));
     // A person is asked.
-    for (answer, is_written) in [("\n", false), ("n\n", false), ("y\n", true)] {
+    for (answer, is_written) in [("\n\n", false), ("n\nn\n", false), ("y\ny\n", true)] {
         let mut asked = Command::new("script");
         asked.args(["--quiet", "--return", "--command"]);
         asked.arg(format!("{} init", env!("CARGO_BIN_EXE_bashd")));
@@ -361,9 +361,32 @@ fn nothing_is_written_unless_somebody_says_so() {
         let said = asked.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         assert!(said.contains("Write this? [y/N]"), "{said}");
+        assert!(said.contains("Confine them? [y/N]"), "{said}");
+        assert_eq!(said.contains("--confine"), is_written, "{said}");
         assert_eq!(before != everything(&home), is_written, "{said}");
     }
     done(&home, &["--uninstall"]);
+}
+
+#[test]
+fn commands_are_confined_if_that_was_wanted() {
+    let home = home();
+    let file = write(&home, ".claude.json", FILES[0].1);
+    let entry = |arguments: &[&str]| {
+        done(&home, arguments);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let file: Value = serde_json::from_str(&text).unwrap();
+        file["mcpServers"]["bashd"]["args"].clone()
+    };
+    let words = ["claude-code"];
+    assert_eq!(entry(&words), serde_json::json!(["mcp"]));
+    let confined = entry(&[&words[..], &["--confine", "workspace"]].concat());
+    assert_eq!(
+        confined,
+        serde_json::json!(["mcp", "--confine", "workspace"])
+    );
+    let off = entry(&[&words[..], &["--confine", "off"]].concat());
+    assert_eq!(off, serde_json::json!(["mcp"]));
 }
 
 #[test]

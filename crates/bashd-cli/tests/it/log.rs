@@ -1,8 +1,10 @@
 //! `bashd log`: the ledger as a table and as JSON, filtered, whatever state it is in.
 
+use crate::rpc_under_test::Client;
 use crate::{bashd, shown};
 use bashd::ledger::{Ledger, Record, RecordedOutcome};
 use bashd_testkit::Home;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 
@@ -49,11 +51,11 @@ fn used() -> Home {
 fn people_get_a_table() {
     let home = used();
     insta::assert_snapshot!(shown(&home, &["log"]).out(), @r#"
-    TIME                 PROFILE   RESULT       TOOK   OUTPUT  COMMAND
-    2026-07-04 10:00:00  voice     timed out   30.0s       0B  sleep 60
-    2026-07-03 09:00:00  default   signal 9     12ms       0B  printf '�[31m'; kill -9 $$
-    2026-07-02 08:30:00  default   exit 101    3m05s   1.5KiB  cargo TEST↵--all
-    2026-06-30 23:59:59  default   exit 0       12ms       0B  cargo test
+    TIME                 ID                    PROFILE   OWNER           SESSION   RESULT       TOOK   OUTPUT  CWD                   COMMAND
+    2026-07-04 10:00:00  d                     voice     -               -         timed out   30.0s       0B  /srv                  sleep 60
+    2026-07-03 09:00:00  c                     default   -               -         signal 9     12ms       0B  /srv                  printf '�[31m'; kill -9 $$
+    2026-07-02 08:30:00  b                     default   -               -         exit 101    3m05s   1.5KiB  /srv                  cargo TEST↵--all
+    2026-06-30 23:59:59  a                     default   -               -         exit 0       12ms       0B  /srv                  cargo test
     "#);
 }
 
@@ -285,4 +287,79 @@ fn a_feed_that_is_switched_off_says_so_and_has_nothing() {
         refused.err()
     );
     assert!(!home.state().join("feed").exists());
+}
+
+#[test]
+fn who_did_what_to_a_job_is_recorded_and_who_only_looked_is_not() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let mut client = Client::start(&home, &[]);
+    let start = json!({"command": "cat; sleep 300", "background": true, "stdin_open": true});
+    let started = |client: &mut Client| {
+        let answer = client.ask(&json!({"id": "s", "type": "call", "arguments": start}));
+        answer["data"]["job"].as_str().unwrap().to_owned()
+    };
+    let job = |client: &mut Client, arguments: Value| {
+        client.ask(&json!({"id": "j", "type": "job", "arguments": arguments}))
+    };
+    let (first, second) = (started(&mut client), started(&mut client));
+    for looking in ["list", "output", "wait"] {
+        job(
+            &mut client,
+            json!({"action": looking, "job": "bg_1", "timeout": 1}),
+        );
+    }
+    for deed in [
+        json!({"action": "send", "job": "bg_1", "text": "canary-of-a-password\n"}),
+        json!({"action": "signal", "job": "bg_1", "signal": "WINCH"}),
+        json!({"action": "rename", "job": "bg_1", "name": "mine"}),
+        json!({"action": "kill", "job": "bg_1"}),
+        json!({"action": "send", "job": "bg_1", "text": "too late"}),
+    ] {
+        job(&mut client, deed);
+    }
+    // Somebody else, on the command line.
+    assert_eq!(
+        shown(&home, &["jobs", "kill", &second]).code(),
+        Some(0),
+        "{second}"
+    );
+    assert_eq!(shown(&home, &["jobs", "rm", &second]).code(), Some(0));
+    let log = shown(&home, &["log", "--json"]).out();
+    assert!(!log.contains("canary"), "{log}");
+    let records = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let deeds: Vec<Value> = records
+        .filter(|record: &Value| record["job"].is_string())
+        .collect();
+    let told = |record: &Value| {
+        let who = record["owner"].as_str().unwrap().split(':').next().unwrap();
+        let [id, command, outcome] =
+            ["job", "command", "outcome"].map(|field| record[field].as_str().unwrap().to_owned());
+        let id = if id == first { "first" } else { "second" };
+        format!("{who} {id} {command}: {outcome}")
+    };
+    let mut told: Vec<String> = deeds.iter().map(told).collect();
+    told.reverse();
+    assert_eq!(
+        told,
+        [
+            "rpc first job send bg_1: managed",
+            "rpc first job signal SIGWINCH bg_1: managed",
+            "rpc first job rename bg_1: managed",
+            "rpc first job kill bg_1: managed",
+            "rpc first job send bg_1: failed",
+            "cli second job kill bg_2: managed",
+            "cli second job rm bg_2: managed",
+        ],
+        "{log}"
+    );
+    let feed = fs::read_to_string(home.state().join("feed/now.jsonl")).unwrap();
+    let told = |event: &str, words: &str| {
+        let mut lines = feed.lines();
+        lines.any(|line| line.contains(event) && line.contains(words))
+    };
+    assert!(told("\"begun\"", "job kill bg_2"), "{feed}");
+    assert!(told("\"managed\"", &second), "{feed}");
+    let verified = shown(&home, &["log", "--verify"]);
+    assert_eq!(verified.code(), Some(0), "{}", verified.out());
+    client.close();
 }

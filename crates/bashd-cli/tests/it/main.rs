@@ -7,10 +7,12 @@
 //! | `acp` | `acp` with clients that nobody here wrote |
 //! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
 //! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
+//! | `book` | the pages as a book: contents, links, and the build where mdbook is |
 //! | `chaos` | every server with 16 clients while a second process makes trouble |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `confinement` | `--confine` and `bashd confine`, also where the kernel gives less |
+//! | `install` | what `./dist` builds, installed into an empty root |
 //! | `isolation` | eight clients of every server at once, of which none sees another |
 //! | `jobs` | `run --background` and `jobs`: every subcommand, and SIGKILL of bashd |
 //! | `jobs_clock` | jobs and a clock that is set back under them |
@@ -22,14 +24,19 @@
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
 //! | `check` | `check`: verdicts for people and programs; safe mode and tools on `run`, too |
+//! | `effects` | `try`, `changes`, `undo`: held, applied, discarded, undone; conflicts, refusals |
 //! | `fairness` | honest clients beside hostile ones: how much longer their calls take |
 //! | `held_up` | what a process that stands still can hold up, and for whom |
 //! | `hook` | `hook`: its answers to every agent, and that it never fails open |
+//! | `in_the_way` | what lies in the place of a file of ours, or holds its lock |
 //! | `init` | `init`: files of agents before and after, and what is left alone |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
 //! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
+//! | `names` | help, manual pages, completions: examples, sections, names; slips |
 //! | `parity` | the same requests through every front end and the library |
-//! | `readme` | the README's snippets, executed |
+//! | `person` | at a terminal, in tmux: `run --pty`, `jobs attach`, lists and messages, `top` |
+//! | `places` | `run --on`: the same replies at a place, and carriers and outposts that are killed or lie |
+//! | `readme` | the README's library example, and the two commands for a clone |
 //! | `rpc` | `rpc`: requests, responses, events, flags, how it ends |
 //! | `rpc_description` | `schema --rpc`: the description against a server, and what is made from it |
 //! | `rpc_examples` | the examples of `docs/rpc.md`, executed |
@@ -43,7 +50,9 @@
 //! | `seclusion` | what a command can do to the server that started it, as another user too |
 //! | `secrets` | a canary in every kind of run, and in no record |
 //! | `stalls` | what one caller can make slow, and whom that costs |
+//! | `snippets` | every block of the pages runs, or says why not |
 //! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
+//! | `words` | `run` with words and its own stdin; small subcommands |
 //! | `console` | `console` in tmux: commands, terminals, resizing, every way to leave |
 //! | `doctor` | `doctor`: findings for people and for programs |
 //! | `documents` | `docs/config.md` and `docs/ledger.md` against the code, command lines in pages |
@@ -57,6 +66,7 @@ mod acceptance;
 mod acp;
 mod alone;
 mod artifact;
+mod book;
 mod chaos;
 mod check;
 mod config;
@@ -64,10 +74,13 @@ mod confinement;
 mod console;
 mod doctor;
 mod documents;
+mod effects;
 mod fairness;
 mod held_up;
 mod hook;
+mod in_the_way;
 mod init;
+mod install;
 mod isolation;
 mod jobs;
 mod jobs_clock;
@@ -79,7 +92,10 @@ mod ledger;
 mod log;
 mod mcp;
 mod minimize;
+mod names;
 mod parity;
+mod person;
+mod places;
 mod readme;
 mod rpc;
 mod rpc_description;
@@ -94,9 +110,11 @@ mod schema;
 mod sdk;
 mod seclusion;
 mod secrets;
+mod snippets;
 mod stalls;
 mod stats;
 mod usage;
+mod words;
 
 use bashd_testkit::{Binary, Home, Transcript};
 

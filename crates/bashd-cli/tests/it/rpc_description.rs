@@ -48,7 +48,8 @@ struct Described {
 impl Described {
     fn holds(&mut self, schema: &Value, value: &Value) {
         let name = schema["$ref"].as_str().unwrap_or_default().to_owned();
-        let schema = json!({"$ref": name, "$defs": self.closed["$defs"]});
+        let mut schema = schema.clone();
+        schema["$defs"] = self.closed["$defs"].clone();
         let checked = jsonschema::validator_for(&schema).unwrap();
         let faults: Vec<String> = checked
             .iter_errors(value)
@@ -93,6 +94,9 @@ fn the_description_is_what_a_server_says() {
     let all = json!({"approve": true, "jobs": true, "progress": true});
     described.answer(&client.ask(&json!({"id": "0", "type": "hello", "capabilities": all})));
     described.answer(&client.ask(&json!({"id": "1", "type": "schema"})));
+    let all_tools = client.ask(&json!({"id": "1a", "type": "schema", "all": true}));
+    assert!(all_tools["data"].is_array(), "{all_tools}");
+    described.answer(&all_tools);
     let tools = client.ask(&json!({"id": "2", "type": "tools"}));
     described.answer(&tools);
     let names = |tools: &Value| -> Vec<String> {

@@ -164,6 +164,47 @@ fn cancelling_asks_the_client_to_kill_before_the_last_look() {
 }
 
 #[test]
+fn the_clients_user_is_asked_for_what_a_call_needs() {
+    let home = Home::new();
+    let outside = home.home().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    let file = outside.join("file");
+    std::fs::write(&file, "old").unwrap();
+    let configuration = format!(
+        "[confinement]\npreset = \"read-only\"\nreport = \"all\"\nread = [\"/\", \"{}\"]\n",
+        outside.display()
+    );
+    std::fs::write(home.config().join("config.toml"), configuration).unwrap();
+    let mut client = Client::start(&home, &[]);
+    client.ask(&json!({"id": "h", "type": "hello", "capabilities": {"approve": true}}));
+    let command = format!("echo new > {}", file.display());
+    let refused =
+        client.ask(&json!({"id": "1", "type": "call", "arguments": {"command": command}}));
+    let mut needs = refused["data"]["grantable"].clone();
+    assert_eq!(needs["write"], json!([file]), "{refused}");
+    needs["reason"] = json!("it is to be new");
+    for (id, approved) in [("2", false), ("3", true)] {
+        client.say(
+            &json!({"id": id, "type": "call", "arguments": {"command": command, "needs": needs}}),
+        );
+        let asked = request(&mut client, "approve");
+        let message = asked["params"]["message"].as_str().unwrap();
+        let thing = format!("write {}", file.display());
+        assert!(
+            message.contains(&thing) && message.contains("it is to be new"),
+            "{asked}"
+        );
+        assert_eq!(asked["params"]["rule"], "confinement", "{asked}");
+        reply(&mut client, &asked, &json!({"approved": approved}));
+        let answer = client.response(id);
+        assert_eq!(answer["data"]["denied"].is_null(), approved, "{answer}");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(text, if approved { "new\n" } else { "old" });
+    }
+    client.close();
+}
+
+#[test]
 fn the_clients_user_is_asked_where_a_rule_says_so() {
     let home = Home::new();
     let rules = "[[rules]]\nname = \"ask_me\"\ncommand = [\"touch\"]\ndecision = \"ask\"\nmessage = \"really?\"\n";

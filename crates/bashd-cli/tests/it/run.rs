@@ -186,7 +186,7 @@ fn secrets_of_the_command_line_are_not_in_the_record_of_a_refused_call() {
         &["run", "--env", "API_TOKEN=hunter22", "--input", input],
     );
     let log = shown(&home, &["log", "--json"]).out();
-    assert!(log.contains("[value of API_TOKEN]"), "{log}");
+    assert!(log.contains("[secret API_TOKEN, 8 characters]"), "{log}");
     assert!(!log.contains("hunter22"), "{log}");
 }
 
@@ -399,7 +399,7 @@ fn an_unknown_profile_is_bad_usage() {
     --- stdout
     --- stderr
     usage error: there is no profile `nope`
-    hint: one of: default, voice, harness, phoenix, pi, anthropic-bash, openai-shell, openai-local-shell, claude-code, claude-code-2.1, claude-code-2.0, gemini, codex, codex-shell, codex-shell-command
+    hint: one of: default, voice, harness, phoenix, pi, anthropic-bash, openai-shell, openai-local-shell, claude-code, claude-code-2.1, claude-code-2.0, gemini, codex, codex-shell, codex-shell-command, openhands
     --- status
     exit 125
     "#);

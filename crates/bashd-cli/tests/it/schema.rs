@@ -34,7 +34,7 @@ fn an_unknown_profile_is_answered_with_the_known_ones() {
     --- stdout
     --- stderr
     usage error: there is no profile `x`
-    hint: one of: default, voice, harness, phoenix, pi, anthropic-bash, openai-shell, openai-local-shell, claude-code, claude-code-2.1, claude-code-2.0, gemini, codex, codex-shell, codex-shell-command
+    hint: one of: default, voice, harness, phoenix, pi, anthropic-bash, openai-shell, openai-local-shell, claude-code, claude-code-2.1, claude-code-2.0, gemini, codex, codex-shell, codex-shell-command, openhands
     --- status
     exit 125
     "#);

@@ -200,7 +200,7 @@ fn unmount(server: u32, place: &Path) -> Option<String> {
 }
 
 /// The fork server of a home: the one keeper program that no other has forked.
-fn fork_server(home: &Home) -> Pid {
+pub(crate) fn fork_server(home: &Home) -> Pid {
     let mut ours = processes(home);
     ours.retain(|process| process.command.starts_with("bashd-keeper"));
     let pids: Vec<i32> = ours.iter().map(|process| process.pid).collect();

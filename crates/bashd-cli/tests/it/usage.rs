@@ -125,19 +125,6 @@ fn a_server_at_a_terminal_says_whom_it_waits_for() {
 }
 
 #[test]
-fn several_words_are_refused_with_the_quoted_form() {
-    let home = Home::new();
-    insta::assert_snapshot!(shown(&home, &["run", "--", "echo", "it's", "me"]).block(), @r"
-    --- stdout
-    --- stderr
-    usage error: the command must be one argument, found 3
-    hint: quote it: bashd run 'echo it'\''s me'
-    --- status
-    exit 125
-    ");
-}
-
-#[test]
 fn colors_are_for_terminals_and_for_those_who_ask() {
     let home = Home::new();
     let is_colored = |arguments: &[&str], variables: &[(&str, &str)]| {

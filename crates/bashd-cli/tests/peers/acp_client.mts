@@ -90,7 +90,7 @@ const app = client({ name: "bashd-test" })
         agent.notify(methods.agent.session.cancel, { sessionId: params.sessionId });
         return { outcome: { outcome: "cancelled" } };
       }
-      const wanted = scenario === "permit" ? "allow_once" : "reject_once";
+      const wanted = ["permit", "needs"].includes(scenario) ? "allow_once" : "reject_once";
       const { optionId } = params.options.find(({ kind }: any) => kind === wanted);
       return { outcome: { outcome: "selected", optionId } };
     }) as any,
@@ -132,7 +132,10 @@ await app.connectWith(streamOf(agent), async (connection: any) => {
   await connection.request(methods.agent.initialize, greeting);
   const { sessionId } = await connection.request(methods.agent.session.new, { cwd, mcpServers: [] });
   const prompt = [{ type: "text" as const, text: command }];
-  const turn = connection.request(methods.agent.session.prompt, { sessionId, prompt });
+  // What the command is to write is the directory beside the one it runs in.
+  const needs = { write: [`${cwd}/../outside`], reason: scenario === "needs_unsaid" ? "" : "it is asked for" };
+  const _meta = scenario.startsWith("needs") ? { "bashd/needs": needs } : undefined;
+  const turn = connection.request(methods.agent.session.prompt, { sessionId, prompt, _meta });
   if (scenario === "abort_local") {
     setTimeout(() => connection.notify(methods.agent.session.cancel, { sessionId }), 500);
   }

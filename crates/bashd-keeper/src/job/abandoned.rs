@@ -9,12 +9,17 @@ use super::end_line;
 use super::roster::{ROSTER, Roster};
 use crate::capture::Streams;
 use crate::exit::Exit;
-use crate::spool::{SpoolSegment, write_private};
-use rustix::fs::FlockOperation;
+use crate::file_lock::{LockKind, lock_within};
+use crate::left_behind::LeftBehind;
+use crate::spool::{SpoolSegment, open_to_read, write_private};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
+
+/// How long the lock of a run that has no keeper is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Settles a run that has no keeper any more. Does nothing if it has one, if somebody else settles
 /// it, or if there is nothing to settle. Returns whether it did something.
@@ -22,9 +27,10 @@ pub fn settle(path: &Path) -> io::Result<bool> {
     if !is_abandoned(path) {
         return Ok(false);
     }
-    let lock = fs::File::open(path.join(directory::LOCK))?;
-    // Readers hold it for a moment, and a process that settles the run for a second at most.
-    rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+    let lock = open_to_read(&path.join(directory::LOCK))?;
+    // Readers hold it for a moment, and a process that settles the run for a second at most. Who
+    // holds it for longer was stopped, or means no good: the next look tries again.
+    lock_within(&lock, LockKind::Exclusive, PATIENCE)?;
     // Somebody may have done it since we looked.
     if !needs_settling(path) {
         return Ok(false);
@@ -35,7 +41,7 @@ pub fn settle(path: &Path) -> io::Result<bool> {
     if spec.version > directory::VERSION {
         return Ok(false);
     }
-    let left_behind = Roster::read(path).map_or_else(Vec::new, |roster| roster.end());
+    let left_behind = end_processes(path);
     if spec.kind == JobKind::Foreground {
         // Its call is told what happened; nobody looks for it here.
         fs::remove_dir_all(path)?;
@@ -59,6 +65,12 @@ pub fn settle(path: &Path) -> io::Result<bool> {
     }
     drop(lock);
     Ok(true)
+}
+
+/// Ends what lives of a run that has no keeper any more. Returns what could not be ended.
+pub fn end_processes(path: &Path) -> Vec<LeftBehind> {
+    let roster = Roster::read(path).unwrap_or_else(Roster::unwritten);
+    roster.end(path.file_name().unwrap_or_default())
 }
 
 /// The status of a run of which nobody knows how it ended; also completes its output.
@@ -85,6 +97,7 @@ fn lost_status(path: &Path, spec: &Spec) -> io::Result<JobStatus> {
         terminal: spec.terminal,
         left_behind: Vec::new(),
         out_of_memory: false,
+        dealings: None,
         lost: Some(lost),
     })
 }

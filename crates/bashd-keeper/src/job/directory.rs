@@ -10,11 +10,13 @@ use super::end_line::EndLines;
 use crate::capture::Streams;
 use crate::confinement::ConfinementInForce;
 use crate::exit::{EndedBy, Exit};
+use crate::file_lock::{LockKind, lock_within};
 use crate::left_behind::LeftBehind;
+use crate::refusals::Dealings;
 use crate::resources::LimitsInForce;
 use crate::seal::{SealKey, Unsealed};
 use crate::size::Size;
-use crate::spool::SpoolSegment;
+use crate::spool::{NEVER_WAITS, SpoolSegment, open_to_read, read_small};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
@@ -54,6 +56,9 @@ pub const TOLD: &str = "told";
 /// How far its owner has been shown its streams.
 pub const SEEN: &str = "seen.json";
 
+/// How long a keeper waits for its own lock, which readers hold for a moment.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
 /// What a job is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Spec {
@@ -84,6 +89,9 @@ pub struct Spec {
     pub terminal: Option<Size>,
     /// One pipe for both streams, or two.
     pub streams: Streams,
+    /// Whether its output is shown without secrets; missing in older ones.
+    #[serde(default)]
+    pub hides_secrets: bool,
     /// Filled in by the keeper: its resource limits, if any.
     #[serde(default)]
     pub limits: Option<LimitsInForce>,
@@ -144,6 +152,9 @@ pub struct JobStatus {
     /// Whether the kernel killed one of its processes for lack of memory, if that is known.
     #[serde(default)]
     pub out_of_memory: bool,
+    /// What it was refused, and whom it spoke to, if that is known.
+    #[serde(default)]
+    pub dealings: Option<Dealings>,
     /// Why nobody knows how it ended, if its keeper did not write this.
     #[serde(default)]
     pub lost: Option<Lost>,
@@ -365,6 +376,7 @@ fn aside(directory: &Path, name: &str) -> PathBuf {
 fn write_aside(directory: &Path, name: &str, text: &[u8]) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
+    options.custom_flags(NEVER_WAITS);
     let mut file = options.open(aside(directory, name))?;
     file.write_all(text)?;
     Ok(file)
@@ -374,29 +386,30 @@ fn write_aside(directory: &Path, name: &str, text: &[u8]) -> io::Result<fs::File
 pub fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Option<T> {
     /// Longer than nearly every file of a job.
     const USUAL: usize = 4096;
-    let mut file = fs::File::open(directory.join(name)).ok()?;
+    let mut file = open_to_read(&directory.join(name)).ok()?;
     // One read for a file that fits: a list of jobs reads thousands.
     let mut bytes = vec![0; USUAL];
     let count = file.read(&mut bytes).ok()?;
     bytes.truncate(count);
     if count == USUAL {
-        file.read_to_end(&mut bytes).ok()?;
+        bytes = read_small(&directory.join(name)).ok()?;
     }
     serde_json::from_slice(&bytes).ok()
 }
 
 /// Takes the lock that shows that the keeper lives.
 pub fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
-    lock_file(&directory.join(LOCK))
+    lock_file(&directory.join(LOCK), LOCK_PATIENCE)
 }
 
 /// Takes the lock of a file, which need not exist.
 ///
-/// Readers hold it shared for a moment, so this waits instead of failing.
-pub fn lock_file(path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
+/// Readers hold it shared for a moment, so this waits instead of failing; but not for somebody who
+/// holds it for long.
+pub fn lock_file(path: &Path, patience: Duration) -> io::Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let lock = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
-    rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+    lock_within(&lock, LockKind::Exclusive, patience)?;
     Ok(lock)
 }
 
@@ -407,7 +420,7 @@ pub fn is_alive(directory: &Path) -> bool {
 
 /// Whether somebody holds this file's lock.
 pub fn is_locked(file: &Path) -> bool {
-    let Ok(file) = fs::File::open(file) else {
+    let Ok(file) = open_to_read(file) else {
         return false;
     };
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)

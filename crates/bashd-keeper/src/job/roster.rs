@@ -10,16 +10,22 @@
 //! What was born after the last look is found through what is certain: everything below a process
 //! of the run belongs to it, and so does everything in the kernel session of one, since a session
 //! can only be entered by being born in it, and the first one below a keeper is its shell's.
+//!
+//! Nothing may be written at all: the run was younger than a second, or the disk was full. Then its
+//! processes are known by its id, which they have in their environment.
 
 use super::directory;
 use crate::left_behind::{LeftBehind, LeftReason};
 use crate::os::tree::{self, Descend, Stat};
+use crate::variables::RUN_VARIABLE;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -53,6 +59,16 @@ pub struct Roster {
 }
 
 impl Roster {
+    /// One that names no process: nothing was written down.
+    pub fn unwritten() -> Self {
+        Self {
+            boot: directory::boot_id(),
+            namespace: namespace(),
+            seen_ticks: 0,
+            members: Vec::new(),
+        }
+    }
+
     /// Everything that lives below this process now.
     pub fn of_this_process() -> Self {
         let mut members = Vec::new();
@@ -78,15 +94,15 @@ impl Roster {
         directory::read(directory, ROSTER)
     }
 
-    /// Kills every process of the run that still lives, and what it started meanwhile. Returns what
-    /// could not be ended.
-    pub fn end(&self) -> Vec<LeftBehind> {
+    /// Kills every process of the run with this id that still lives, and what it started meanwhile.
+    /// Returns what could not be ended.
+    pub fn end(&self, run: &OsStr) -> Vec<LeftBehind> {
         if self.boot != directory::boot_id() || self.namespace != namespace() {
             return Vec::new(); // the numbers mean nothing here
         }
         let begun = Instant::now();
         loop {
-            let living = self.living();
+            let living = self.living(run);
             if living.is_empty() {
                 return Vec::new();
             }
@@ -104,9 +120,9 @@ impl Roster {
     }
 
     /// The processes of the run that live, each held by a pidfd.
-    fn living(&self) -> Vec<Found> {
+    fn living(&self, run: &OsStr) -> Vec<Found> {
         let all = tree::all();
-        let ours = self.ours(&all);
+        let ours = self.ours(&all, run);
         let held = ours.into_iter().filter_map(|pid| {
             let started = all.get(&pid)?.started_ticks;
             let pid = Pid::from_raw(pid)?;
@@ -119,7 +135,7 @@ impl Roster {
     }
 
     /// Which of all processes belong to the run.
-    fn ours(&self, all: &HashMap<i32, Stat>) -> HashSet<i32> {
+    fn ours(&self, all: &HashMap<i32, Stat>, run: &OsStr) -> HashSet<i32> {
         let written: HashMap<i32, u64> = self.members.iter().copied().collect();
         let is_written = |pid: &i32, stat: &Stat| written.get(pid) == Some(&stat.started_ticks);
         // A session whose leader lived at the last look was ours then, and so was who was in it.
@@ -133,7 +149,9 @@ impl Roster {
                 .filter(|(pid, stat)| !stat.is_dead() && **pid != own)
         };
         let mut ours: HashSet<i32> = alive()
-            .filter(|(pid, stat)| is_written(pid, stat) || was_in_session(stat))
+            .filter(|(pid, stat)| {
+                is_written(pid, stat) || was_in_session(stat) || is_told(**pid, run)
+            })
             .map(|(pid, _)| *pid)
             .collect();
         loop {
@@ -178,6 +196,16 @@ impl Found {
             alias: None,
         }
     }
+}
+
+/// Whether a process has this id of a run in its environment, as it was when it was executed.
+fn is_told(pid: i32, run: &OsStr) -> bool {
+    let entry = [RUN_VARIABLE.as_bytes(), b"=", run.as_bytes()].concat();
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    !run.is_empty()
+        && environment
+            .split(|&byte| byte == 0)
+            .any(|found| found == entry)
 }
 
 /// Identifies the pid namespace of this process; 0 if that is not known.
@@ -228,9 +256,27 @@ mod tests {
         let (mut child, pids) =
             shell("sleep 300 & a=$!; setsid sleep 300 & echo $$ $a $!; wait; wait");
         let roster = roster(&[noted(pids[0]), noted(pids[2])]);
-        assert_eq!(roster.end(), []);
+        assert_eq!(roster.end(OsStr::new("")), []);
         child.wait().unwrap();
         assert!(pids.iter().all(|pid| stat(*pid).is_none()), "{pids:?}");
+    }
+
+    #[test]
+    fn what_was_not_written_down_is_known_by_the_id_of_its_run() {
+        let run = format!("test{}", std::process::id());
+        let script = format!("BASHD_RUN={run} setsid sleep 300 & echo $$ $!; wait");
+        let (mut child, pids) = shell(&script);
+        // The subshell may not have become the program yet.
+        while !is_told(pids[1], OsStr::new(&run)) {
+            assert!(stat(pids[1]).is_some());
+        }
+        let unwritten = Roster::unwritten();
+        assert_eq!(unwritten.end(OsStr::new("")), []);
+        assert_eq!(unwritten.end(OsStr::new("test")), []);
+        assert!(stat(pids[1]).is_some());
+        assert_eq!(unwritten.end(OsStr::new(&run)), []);
+        assert!(stat(pids[1]).is_none());
+        child.wait().unwrap();
     }
 
     #[test]
@@ -248,10 +294,10 @@ mod tests {
             ..right.clone()
         };
         for wrong in [other_start, other_boot, other_namespace] {
-            assert_eq!(wrong.end(), []);
+            assert_eq!(wrong.end(OsStr::new("")), []);
             assert!(stat(pid).is_some());
         }
-        assert_eq!(right.end(), []);
+        assert_eq!(right.end(OsStr::new("")), []);
         child.wait().unwrap();
     }
 
@@ -265,13 +311,13 @@ mod tests {
             seen_ticks: started - 1,
             ..roster(&[(shell, started - 2)])
         };
-        assert_eq!(earlier.end(), []);
+        assert_eq!(earlier.end(OsStr::new("")), []);
         assert!(stat(shell).is_some() && stat(sleep).is_some());
         // The shell is gone, and was there at the last look: who is in its session is known by it.
         let last = roster(&[noted(shell)]);
         rustix::process::kill_process(Pid::from_raw(shell).unwrap(), Signal::KILL).unwrap();
         child.wait().unwrap();
-        assert_eq!(last.end(), []);
+        assert_eq!(last.end(OsStr::new("")), []);
         assert!(stat(sleep).is_none());
     }
 }

@@ -5,6 +5,7 @@
 //! every orphan becomes its child sooner or later. The walk before each round only saves a round
 //! per level of a deep tree.
 
+use super::restraint::Restrained;
 use crate::exit::Exit;
 use crate::left_behind::{LeftBehind, LeftReason};
 use crate::os::tree::{self, Descend, Member};
@@ -26,6 +27,8 @@ pub(super) struct RunScope {
     pub(super) spared_shell: Option<Pid>,
     /// Likewise the first process of a pid namespace, whose children are the orphans there.
     pub(super) init: Option<Pid>,
+    /// Processes of ours that are no part of the run: they end with the keeper.
+    pub(super) apart: Vec<Pid>,
 }
 
 impl RunScope {
@@ -35,31 +38,30 @@ impl RunScope {
         })
     }
 
-    /// Everything below this process but the first one of a pid namespace.
-    pub(super) fn beside(init: Option<Pid>) -> Self {
+    /// Everything below this process but what holds the shell.
+    pub(super) fn beside(held: Option<&Restrained>) -> Self {
         Self {
-            init,
+            init: held.and_then(Restrained::init),
+            apart: held.map(Restrained::servants).unwrap_or_default(),
             ..Self::default()
         }
     }
 
     /// Everything born below this process from now on, and the shell.
-    pub(super) fn since_now(shell: Pid, init: Option<Pid>) -> Self {
+    pub(super) fn since_now(shell: Pid, held: Option<&Restrained>) -> Self {
+        let beside = Self::beside(held);
+        let ours = [shell].into_iter().chain(beside.init);
+        let ours: Vec<Pid> = ours.chain(beside.apart.iter().copied()).collect();
         let mut spared = HashMap::new();
         tree::for_each_descendant(|member| {
-            if member.pid != shell
-                && Some(member.pid) != init
+            if !ours.contains(&member.pid)
                 && let Some(stat) = tree::stat(member.pid)
             {
                 spared.insert(member.pid, stat.started_ticks);
             }
             Descend::Yes
         });
-        Self {
-            spared,
-            spared_shell: None,
-            init,
-        }
+        Self { spared, ..beside }
     }
 
     /// Whether something below this process is outside the scope.
@@ -82,7 +84,7 @@ impl RunScope {
     /// Visits every process of the run, parents first.
     pub(super) fn for_each(&self, mut visit: impl FnMut(&Member)) {
         tree::for_each_descendant(|member| {
-            if self.spares(member.pid) {
+            if self.spares(member.pid) || self.apart.contains(&member.pid) {
                 return Descend::No;
             }
             if ![self.spared_shell, self.init].contains(&Some(member.pid)) {
@@ -152,7 +154,8 @@ pub(super) fn kill_round(scope: &RunScope) {
     for child in tree::children(rustix::process::getpid()) {
         // The end of a namespace's first process is the end of everything in it.
         let is_init_of_others = scope.is_partial() && scope.init == Some(child);
-        if !scope.spares(child) && scope.spared_shell != Some(child) && !is_init_of_others {
+        let is_shared = scope.spared_shell == Some(child) || scope.apart.contains(&child);
+        if !scope.spares(child) && !is_shared && !is_init_of_others {
             let _ = rustix::process::kill_process(child, Signal::KILL);
         }
     }

@@ -317,6 +317,7 @@ impl KeeperRun {
             terminal: self.terminal_size(),
             left_behind: exited.left_behind.clone(),
             out_of_memory: self.is_out_of_memory(),
+            dealings: self.dealings(),
             lost: None,
         }
     }
@@ -350,7 +351,13 @@ impl KeeperRun {
             (Some(_), _) | (None, None) => None,
         };
         if watch.look(now, &self.scope, stdin.as_ref(), &pump.spool) {
-            note_waiting(&job.directory, watch.found.as_ref());
+            let found = watch.found.clone().map(|mut found| {
+                if job.spec.hides_secrets {
+                    found.prompt = job.secrets.hide(&found.prompt).into_owned();
+                }
+                found
+            });
+            note_waiting(&job.directory, found.as_ref());
         }
     }
 

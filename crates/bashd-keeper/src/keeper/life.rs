@@ -37,6 +37,7 @@ use crate::capture::Survivors;
 use crate::confinement::ConfinementInForce;
 use crate::exit::{EndedBy, Exit};
 use crate::os::signals::Arrived;
+use crate::refusals::Dealings;
 use crate::reset::Reset;
 use crate::resources::LimitsInForce;
 use crate::spool::{self, Storage};
@@ -158,6 +159,8 @@ pub(super) struct KeeperRun {
     pub(super) restrained: Option<Rc<Restrained>>,
     /// Out-of-memory kills that happened before this run.
     earlier_deaths: u64,
+    /// What its shell had dealt with before this run.
+    earlier_dealings: Dealings,
     /// Where output is stored.
     storage: Storage,
 }
@@ -193,7 +196,7 @@ impl KeeperRun {
             ended_by: None,
             goes_to_background: terms.goes_to_background,
             tree_is_empty: false,
-            scope: RunScope::beside(shell.restrained.as_ref().and_then(|held| held.init())),
+            scope: RunScope::beside(shell.restrained.as_deref()),
             reset: None,
             asked: HashSet::new(),
             is_dying: false,
@@ -207,6 +210,8 @@ impl KeeperRun {
             directory: None,
             terminal: shell.terminal,
             earlier_deaths: shell.restrained.as_ref().map_or(0, |held| held.deaths()),
+            earlier_dealings: (shell.restrained.as_ref())
+                .map_or_else(Dealings::default, |held| held.told()),
             restrained: shell.restrained,
             storage,
         }
@@ -226,6 +231,13 @@ impl KeeperRun {
     pub(super) fn is_out_of_memory(&self) -> bool {
         let held = self.restrained.as_ref();
         held.is_some_and(|held| held.deaths() > self.earlier_deaths)
+    }
+
+    /// What it was refused, and whom it spoke to.
+    pub(super) fn dealings(&self) -> Option<Dealings> {
+        let dealings = self.restrained.as_ref()?.dealings();
+        let own = dealings.since(&self.earlier_dealings).shortened();
+        (!own.is_empty()).then_some(own)
     }
 
     /// Lives until nothing of the run is left and the engine was told.

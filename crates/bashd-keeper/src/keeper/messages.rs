@@ -3,10 +3,11 @@
 
 use super::protocol::{KeeperMessage, messages};
 use crate::capture::{Quota, Streams, Survivors};
-use crate::confinement::ConfinementInForce;
+use crate::confinement::{Confinement, ConfinementInForce};
 use crate::exit::{EndedBy, Exit};
 use crate::keeper::session::DirectoryAfter;
 use crate::left_behind::LeftBehind;
+use crate::refusals::Dealings;
 use crate::reset::Reset;
 use crate::resources::{LimitsInForce, Restraint};
 use crate::size::Size;
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 
 messages! {
     HelloMessage = "hello", WelcomeMessage = "welcome", ForkMessage = "fork",
-    StartMessage = "start", StartedShellMessage = "start_shell", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
+    StartMessage = "start", StartedShellMessage = "start_shell", PrepareMessage = "prepare", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
     ResizeMessage = "resize", TypedMessage = "typed",
     ReadyMessage = "ready", PreparedMessage = "prepared", StartedMessage = "started", SpilledMessage = "spilled", GrownMessage = "grown", ExitedMessage = "exited",
     GoneMessage = "gone", FailedMessage = "failed", RefusedMessage = "refused",
@@ -134,6 +135,13 @@ pub struct StartedShellMessage {
     pub restraint: Option<Restraint>,
 }
 
+/// Engine to keeper: a `start` with this confinement may follow, so its view can be built.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PrepareMessage {
+    /// What the command may reach.
+    pub confinement: Confinement,
+}
+
 /// Engine to keeper, with the working directory: start a session's shell, which waits for calls.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OpenMessage {
@@ -191,6 +199,9 @@ pub struct CallMessage {
     /// What the shell evaluates.
     #[serde(with = "serde_bytes")]
     pub text: Vec<u8>,
+    /// What `BASHD_RUN` tells the commands; empty if nothing.
+    #[serde(default)]
+    pub run: String,
     /// Microseconds from its start to its deadline.
     pub timeout_us: u64,
     /// Microseconds from TERM to KILL.
@@ -342,9 +353,15 @@ pub struct ExitedMessage {
     /// Whether the kernel killed one of its processes for lack of memory, if that is known.
     #[serde(default)]
     pub out_of_memory: bool,
+    /// What it was refused, and whom it spoke to, if that is known.
+    #[serde(default)]
+    pub dealings: Option<Dealings>,
     /// Whether something still worked on the last of the output, and had no more time for it.
     #[serde(default)]
     pub is_unfinished: bool,
+    /// The confinement that held, if there was one.
+    #[serde(default)]
+    pub confinement: Option<ConfinementInForce>,
 }
 
 /// Keeper to engine: the session's shell is gone, and no later call will run.

@@ -11,6 +11,7 @@ use super::life::KeeperRun;
 use super::prompt::EmptyStdin;
 use super::protocol::{MessageFrame, ResizeMessage, TypedMessage};
 use crate::job::directory::Asks;
+use crate::os::confine::PreparedView;
 use crate::size::Size;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, Winsize};
@@ -26,13 +27,10 @@ pub(super) struct RunTerminal {
 }
 
 impl RunTerminal {
-    /// Opens a terminal of this size.
-    pub(super) fn open(size: Size) -> io::Result<Self> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let ours = rustix::pty::openpt(flags)?;
-        rustix::pty::grantpt(&ours)?;
-        rustix::pty::unlockpt(&ours)?;
-        let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, flags)?;
+    /// Opens a terminal of this size; in the view of the command, if it has one of its own, so that
+    /// its name there is its name.
+    pub(super) fn open(size: Size, view: Option<&PreparedView>) -> io::Result<Self> {
+        let (ours, theirs) = view.map_or_else(open_pair, PreparedView::open_terminal)?;
         // Only our end: the command's must block as any terminal does.
         rustix::io::ioctl_fionbio(&ours, true)?;
         let mut terminal = Self { ours, theirs, size };
@@ -98,6 +96,16 @@ impl RunTerminal {
         }
         false
     }
+}
+
+/// Both ends of a new terminal of the machine.
+fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = rustix::pty::openpt(flags)?;
+    rustix::pty::grantpt(&ours)?;
+    rustix::pty::unlockpt(&ours)?;
+    let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, flags)?;
+    Ok((ours, theirs))
 }
 
 impl KeeperRun {

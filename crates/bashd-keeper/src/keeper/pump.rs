@@ -293,7 +293,9 @@ mod tests {
         let pieces = reader.read(0..pump.spool.total()).unwrap();
         let kept = pieces.into_iter().map(|piece| match piece {
             StreamPiece::Kept(bytes) => bytes,
-            StreamPiece::Dropped(count) => panic!("{count} bytes were dropped"),
+            StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => {
+                panic!("{count} bytes were dropped")
+            }
         });
         kept.flatten().collect()
     }

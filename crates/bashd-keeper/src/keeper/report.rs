@@ -58,8 +58,13 @@ impl KeeperRun {
             is_closed: self.is_silent_for_good(),
             reset: self.reset,
             out_of_memory: self.is_out_of_memory(),
+            dealings: self.dealings(),
             is_unfinished: self.drained == Drained::Unfinished,
+            confinement: self.confinement_in_force(),
         };
+        if let Some(held) = &self.restrained {
+            held.tell();
+        }
         self.settle(&exited);
         self.reported = Some(exited.clone());
         self.unsent = keeper.link.is_some().then_some(exited);

@@ -3,12 +3,16 @@
 
 use super::protocol::FailedMessage;
 use crate::confinement::{Confinement, ConfinementInForce, Level};
-use crate::os::confine::{self, Confined, Trouble};
+use crate::os::confine::{self, Confined, PreparedView, Trouble};
 use crate::os::launch::{Hold, Launch, launch};
+use crate::os::network::HeldProxy;
 use crate::os::tree::ChildList;
+use crate::os::watch::HeldWatcher;
+use crate::refusals::Dealings;
 use crate::resources::{LimitKind, LimitsInForce, Resources, Restraint};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
+use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,10 +23,11 @@ use std::rc::Rc;
 const PREFIX: &str = "bashd-";
 
 /// Starts a shell, held by what was asked for: the one launch of every kind of shell. `state` is
-/// where directories of ours may be, `needs` are those of them that the shell uses.
+/// where directories of ours may be, `needs` are those of them that the shell uses; `prepared` is a
+/// view that was built ahead.
 pub(super) fn launch_held(
     what: &Launch<'_>,
-    restraint: Option<&Restraint>,
+    (restraint, prepared): (Option<&Restraint>, Option<PreparedView>),
     (state, needs): (&Path, &[&Path]),
 ) -> Result<(Pid, Option<Rc<Restrained>>), FailedMessage> {
     let mut restrained = restraint.map(Restrained::new);
@@ -35,18 +40,31 @@ pub(super) fn launch_held(
     let confinement = restraint.and_then(|restraint| restraint.confinement.as_ref());
     let (pid, confined) = if let Some(confinement) = confinement {
         let whole = with_ours(confinement, state, needs);
-        let confined = confine::launch(what, &held, &whole, state)
-            .map_err(|trouble| refusal(&trouble, confinement.require))?;
+        let confined = confine::launch(what, &held, (&whole, prepared), state)
+            .map_err(|trouble| refusal(&trouble, confinement))?;
         (confined.pid, Some(confined))
     } else {
-        let program = what.program.to_string_lossy();
-        let pid = launch(what, &held).map_err(super::start::failed(&program))?;
+        let pid = launch(what, &held)
+            .map_err(|error| super::start::failed(&error.doing(what))(error.error))?;
         (pid, None)
     };
     if let Some(restrained) = &mut restrained {
         restrained.confined = confined.map(HeldNamespace::new);
     }
     Ok((pid, restrained.map(Rc::new)))
+}
+
+/// The view that was built ahead, if it suits; else a new one. If it can't be had, the launch finds
+/// out why.
+pub(super) fn view_for(
+    confinement: &Confinement,
+    prepared: Option<PreparedView>,
+    state: &Path,
+) -> Option<PreparedView> {
+    let is_full = confinement.most == Level::Full;
+    let whole = is_full.then(|| with_ours(confinement, state, &[]))?;
+    let prepared = prepared.filter(|prepared| prepared.suits(&whole));
+    prepared.or_else(|| PreparedView::build(&whole).ok())
 }
 
 /// A confinement with directories of ours: none of them is seen but those that the shell needs.
@@ -60,13 +78,20 @@ fn with_ours(confinement: &Confinement, state: &Path, needs: &[&Path]) -> Confin
 }
 
 /// What the engine is told if nothing was started.
-fn refusal(trouble: &Trouble, require: Level) -> FailedMessage {
-    let doing = if trouble.is_programs {
+fn refusal(trouble: &Trouble, confinement: &Confinement) -> FailedMessage {
+    let doing = if trouble.is_hidden {
+        format!(
+            "{}, which a confined command does not see: run it in the workspace {}, or add the \
+             directory to `confinement.read` or `confinement.write`",
+            trouble.doing,
+            confinement.workspace.display()
+        )
+    } else if trouble.is_programs {
         trouble.doing.clone()
     } else {
         format!(
-            "confine the command at level `{require}`, so it did not run: {}",
-            trouble.doing
+            "confine the command at level `{}`, so it did not run: {}",
+            confinement.require, trouble.doing
         )
     };
     FailedMessage {
@@ -98,6 +123,8 @@ pub(super) struct Restrained {
     group: Option<ControlGroup>,
     resources: Resources,
     confined: Option<HeldNamespace>,
+    /// What was told of it already.
+    told: RefCell<Dealings>,
 }
 
 impl Restrained {
@@ -119,7 +146,18 @@ impl Restrained {
             group,
             resources: *resources,
             confined: None,
+            told: RefCell::default(),
         }
+    }
+
+    /// What an earlier run in it told: what came since is the next one's.
+    pub(super) fn told(&self) -> Dealings {
+        self.told.borrow().clone()
+    }
+
+    /// A run tells everything that is known now.
+    pub(super) fn tell(&self) {
+        *self.told.borrow_mut() = self.dealings();
     }
 
     /// The confinement that holds, if there is one.
@@ -128,9 +166,35 @@ impl Restrained {
         held.map(|held| held.confined.in_force.clone())
     }
 
+    /// Whether a shell that waited may still be used, in this directory.
+    pub(super) fn is_current(&self, directory: &Path) -> bool {
+        let held = self.confined.as_ref();
+        held.is_none_or(|held| held.confined.is_current(directory))
+    }
+
     /// The first process of the shell's pid namespace, if it has one.
     pub(super) fn init(&self) -> Option<Pid> {
         self.confined.as_ref().and_then(|held| held.confined.init)
+    }
+
+    /// Processes of ours that serve it: what connects it to hosts, and what watches its calls.
+    pub(super) fn servants(&self) -> Vec<Pid> {
+        let Some(HeldNamespace { confined, .. }) = &self.confined else {
+            return Vec::new();
+        };
+        let proxy = confined.proxy.as_ref().map(HeldProxy::pid);
+        let watcher = confined.watcher.as_ref().map(HeldWatcher::pid);
+        proxy.into_iter().chain(watcher).collect()
+    }
+
+    /// What everything in it was refused so far, and whom it spoke to.
+    pub(super) fn dealings(&self) -> Dealings {
+        let Some(HeldNamespace { confined, .. }) = &self.confined else {
+            return Dealings::default();
+        };
+        let network = confined.proxy.as_ref().map(HeldProxy::dealings);
+        let files = confined.watcher.as_ref().map(HeldWatcher::dealings);
+        network.unwrap_or_default().with(files.unwrap_or_default())
     }
 
     /// Whether nothing was orphaned in the shell's pid namespace. `false` also if the kernel does
@@ -320,6 +384,7 @@ mod tests {
             argv: &[c"sleep".to_owned(), c"300".to_owned()],
             env: &crate::variables::Variables::default(),
             cwd: root.as_fd(),
+            goes_to: None,
             stdio: [null.as_fd(); 3],
             extra: &[],
             controls: Controls::Nothing,

@@ -42,6 +42,7 @@ pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
         signals,
         hello: None,
         keepers: HashSet::new(),
+        settlers: HashSet::new(),
     };
     while server.control.is_some() || server.has_children() {
         server.turn()?;
@@ -69,6 +70,8 @@ struct ForkServer {
     signals: SignalFd,
     hello: Option<HelloMessage>,
     keepers: HashSet<Pid>,
+    /// Children that settle runs: whoever holds a run's lock keeps only them waiting.
+    settlers: HashSet<Pid>,
 }
 
 impl ForkServer {
@@ -115,9 +118,13 @@ impl ForkServer {
             let _ = protocol::send(control, &welcome, &own);
             self.hello = frame.body().ok();
             if let Some(hello) = &self.hello {
-                // What was killed with an earlier fork server.
-                abandoned::settle_all(&directory::live(&hello.storage.runs));
-                runtime::sweep(state_of(&hello.storage.runs));
+                let runs = &hello.storage.runs;
+                if has_entries(&directory::live(runs)) {
+                    // What was killed with an earlier fork server.
+                    self.aside(|runs| abandoned::settle_all(&directory::live(runs)));
+                } else {
+                    runtime::sweep(state_of(runs));
+                }
             }
         } else if frame.is::<ForkMessage>() {
             let is_calm = frame.body().is_ok_and(|fork: ForkMessage| fork.is_calm);
@@ -173,6 +180,9 @@ impl ForkServer {
         let mut may_have_orphaned = false;
         let mut killed = Vec::new();
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if self.settlers.remove(&pid) {
+                continue;
+            }
             let is_keeper = self.keepers.remove(&pid);
             if is_keeper && status.exit_status() != Some(0) {
                 killed.push(pid);
@@ -180,28 +190,65 @@ impl ForkServer {
             may_have_orphaned |= !is_keeper;
         }
         if may_have_orphaned || !killed.is_empty() {
-            end_orphans(&self.keepers);
+            self.end_orphans();
         }
-        for keeper in killed {
-            self.settle_jobs_of(keeper);
+        if !killed.is_empty() {
+            self.settle_jobs_of(&killed);
         }
     }
 
-    /// Writes, in the place of a keeper that was killed, how its job ended.
-    fn settle_jobs_of(&self, keeper: Pid) {
-        let keeper = keeper.as_raw_nonzero().get();
-        if let Some(hello) = &self.hello {
-            let runs = &hello.storage.runs;
-            for directory in [runs, &directory::live(runs)] {
-                abandoned::settle_those_of(keeper, directory);
+    /// Writes, in the place of keepers that were killed, how their jobs ended.
+    fn settle_jobs_of(&mut self, keepers: &[Pid]) {
+        self.aside(|runs| {
+            for keeper in keepers {
+                let keeper = keeper.as_raw_nonzero().get();
+                for directory in [runs, &directory::live(runs)] {
+                    abandoned::settle_those_of(keeper, directory);
+                }
             }
-            runtime::sweep(state_of(runs));
+        });
+    }
+
+    /// Settles runs in a process of its own, since that may take seconds, and sweeps: who asks for
+    /// a keeper meanwhile is not kept waiting. Where nothing can be forked, it is done here.
+    fn aside(&mut self, settle: impl FnOnce(&Path)) {
+        let Some(runs) = self.hello.as_ref().map(|hello| hello.storage.runs.clone()) else {
+            return;
+        };
+        let forked = fork();
+        if let Ok(Forked::Parent(settler)) = forked {
+            self.settlers.insert(settler);
+            return;
+        }
+        let is_own = matches!(forked, Ok(Forked::Child));
+        if is_own {
+            // Nobody must take it for the server.
+            self.control = None;
+        }
+        settle(&runs);
+        runtime::sweep(state_of(&runs));
+        if is_own {
+            exit_now(0);
+        }
+    }
+
+    /// Kills every child of this process that is neither keeper nor settler. Their own children
+    /// become ours next.
+    fn end_orphans(&self) {
+        for child in tree::children(rustix::process::getpid()) {
+            if !self.keepers.contains(&child) && !self.settlers.contains(&child) {
+                let _ = rustix::process::kill_process(child, Signal::KILL);
+            }
         }
     }
 
     fn has_children(&self) -> bool {
         !self.keepers.is_empty() || !tree::children(rustix::process::getpid()).is_empty()
     }
+}
+
+fn has_entries(directory: &Path) -> bool {
+    std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// The state directory, of which this is the directory of runs.
@@ -216,13 +263,4 @@ fn tell_failure(link: &OwnedFd, doing: &str, error: &io::Error) {
         errno: error.raw_os_error().unwrap_or(libc::EAGAIN),
     };
     let _ = protocol::send(link, &failed, &[]);
-}
-
-/// Kills every child of this process that is not a keeper. Their own children become ours next.
-fn end_orphans(keepers: &HashSet<Pid>) {
-    for child in tree::children(rustix::process::getpid()) {
-        if !keepers.contains(&child) {
-            let _ = rustix::process::kill_process(child, Signal::KILL);
-        }
-    }
 }

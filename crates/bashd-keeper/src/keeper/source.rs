@@ -3,7 +3,7 @@
 use super::NoKeeper;
 use super::protocol::{self, HelloMessage, WelcomeMessage};
 use super::serve;
-use super::waiting::Keeper;
+use super::waiting::{Keeper, Moment};
 use crate::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::os::seclusion::seclude;
 use crate::os::{descriptors, signals, tree};
@@ -218,5 +218,7 @@ fn be_keeper(link: OwnedFd, engine: Pid) -> io::Result<()> {
     let signals = signals::take_over()?;
     // An engine that is already gone shows on the socket.
     let engine = rustix::process::pidfd_open(engine, PidfdFlags::empty()).ok();
-    Keeper::new(link, engine, signals).live()
+    Keeper::new(link, engine, signals)
+        .forked(Moment::Calm)
+        .live()
 }

@@ -4,10 +4,11 @@ use super::input::StdinWriter;
 use super::protocol::{self, Beginning, ExitedMessage, FailedMessage, StartMessage};
 use super::pty::RunTerminal;
 use super::pump::Pump;
-use super::restraint::{Restrained, launch_held};
+use super::restraint::{Restrained, launch_held, view_for};
 use super::serve::state_of;
 use crate::capture::{Quota, Streams, Survivors};
 use crate::exit::Exit;
+use crate::os::confine::PreparedView;
 use crate::os::launch::{Controls, Launch};
 use crate::spool::SpoolWriter;
 use rustix::fs::{Mode, OFlags};
@@ -76,6 +77,8 @@ pub(super) struct OpenedSpool {
 pub(super) struct StartSupplies {
     pipe: Option<(OwnedFd, OwnedFd)>,
     null: Option<OwnedFd>,
+    /// A view for a confined command.
+    pub(super) view: Option<PreparedView>,
 }
 
 impl StartSupplies {
@@ -84,6 +87,7 @@ impl StartSupplies {
         Self {
             pipe: Pump::open_pipe().ok(),
             null: open_null().ok(),
+            view: None,
         }
     }
 }
@@ -96,7 +100,14 @@ pub(super) fn start(
     prepared: Option<OpenedSpool>,
     ahead: StartSupplies,
 ) -> Result<LaunchedShell, FailedMessage> {
-    let terminal = message.terminal.map(RunTerminal::open).transpose();
+    let confinement = message.restraint.as_ref();
+    let confinement = confinement.and_then(|held| held.confinement.as_ref());
+    let mut view = ahead.view.filter(|_| confinement.is_some());
+    if let (Some(confinement), Some(_)) = (confinement, message.terminal) {
+        view = view_for(confinement, view, state_of(runs));
+    }
+    let open = |size| RunTerminal::open(size, view.as_ref());
+    let terminal = message.terminal.map(open).transpose();
     let terminal = terminal.map_err(failed("open a terminal"))?;
     let mut ready = ahead.pipe;
     let (mut pumps, writers) = if let Some(terminal) = &terminal {
@@ -132,6 +143,7 @@ pub(super) fn start(
         argv: &argv,
         env: &message.env,
         cwd: cwd.as_fd(),
+        goes_to: None,
         stdio: [stdin, out.as_fd(), err.as_fd()],
         extra: extra.as_slice(),
         controls: match terminal {
@@ -139,7 +151,8 @@ pub(super) fn start(
             None => Controls::Nothing,
         },
     };
-    let (pid, restrained) = launch_held(&what, message.restraint.as_ref(), (state_of(runs), &[]))?;
+    let restraint = (message.restraint.as_ref(), view);
+    let (pid, restrained) = launch_held(&what, restraint, (state_of(runs), &[]))?;
     if terminal.is_none() {
         hold(&mut pumps, writers);
     }
@@ -228,7 +241,9 @@ pub(super) fn rehearse() {
         is_closed: true,
         reset: None,
         out_of_memory: false,
+        dealings: None,
         is_unfinished: false,
+        confinement: None,
     };
     let _ = protocol::send(&near, &report, &[]);
 }

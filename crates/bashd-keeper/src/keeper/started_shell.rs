@@ -13,6 +13,7 @@ use super::pump::Pump;
 use super::restraint::{Restrained, launch_held};
 use super::serve::state_of;
 use super::start::{self, LaunchedShell, OpenedSpool, failed, missing, open_null};
+use crate::os::confine;
 use crate::os::launch::{Controls, Launch};
 use crate::quote::quote;
 use crate::variables::{RUN_VARIABLE, Variables};
@@ -97,12 +98,13 @@ impl StartedShell {
             argv: &argv,
             env: &env,
             cwd: cwd.as_fd(),
+            goes_to: None,
             stdio: [null.as_fd(), out.as_fd(), err.as_fd()],
             extra: &[texts.as_fd(), read.as_fd()],
             controls: Controls::Nothing,
         };
-        let (pid, restrained) =
-            launch_held(&what, message.restraint.as_ref(), (state_of(runs), &[]))?;
+        let restraint = (message.restraint.as_ref(), None);
+        let (pid, restrained) = launch_held(&what, restraint, (state_of(runs), &[]))?;
         start::hold(&mut pumps, writers);
         Ok(Self {
             pid,
@@ -125,7 +127,8 @@ impl StartedShell {
             .for_started_shell
             .as_ref()
             .filter(|_| self.suits(start))
-            .zip(cwd.and_then(|cwd| way_to(cwd, &start.env)));
+            .zip(cwd.and_then(|cwd| way_to(cwd, &start.env)))
+            .filter(|(_, directory)| self.is_current(directory));
         let sent = given.and_then(|(script, directory)| self.send(start, script, &directory).ok());
         if sent.is_some() {
             let Self {
@@ -142,9 +145,19 @@ impl StartedShell {
                 restrained,
             });
         }
-        let _ = rustix::process::kill_process(self.pid, Signal::KILL);
-        let _ = rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
+        if let Some(init) = self.restrained.as_ref().and_then(|held| held.init()) {
+            confine::end(init, Some(self.pid));
+        } else {
+            let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
+        }
         None
+    }
+
+    /// Whether the shell sees what a new one would see, and this directory.
+    fn is_current(&self, directory: &Path) -> bool {
+        let held = self.restrained.as_ref();
+        held.is_none_or(|held| held.is_current(directory))
     }
 
     fn suits(&self, start: &StartMessage) -> bool {

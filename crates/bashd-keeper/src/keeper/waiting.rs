@@ -2,12 +2,15 @@
 
 use super::life::{KeeperRun, Terms};
 use super::protocol::{
-    self, Beginning, FailedMessage, HelloMessage, MessageFrame, OpenMessage, ReadyMessage,
-    StartMessage, StartedShellMessage,
+    self, Beginning, FailedMessage, HelloMessage, MessageFrame, OpenMessage, PrepareMessage,
+    ReadyMessage, StartMessage, StartedShellMessage,
 };
+use super::restraint::view_for;
+use super::serve::state_of;
 use super::session;
 use super::start::{self, LaunchedShell, OpenedSpool, StartSupplies};
 use super::started_shell::StartedShell;
+use crate::confinement::Network;
 use crate::os::signals::SignalFd;
 use crate::spool::{SpoolWriter, Storage};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -17,7 +20,7 @@ use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How long a keeper that was forked at a busy moment waits before it starts a shell ahead: the
+/// How long a keeper that was forked at a busy moment waits before it does something ahead: the
 /// call being served goes first, and in a burst of calls the next one may come sooner.
 const BEFORE_STARTING: Duration = Duration::from_micros(600);
 
@@ -45,10 +48,10 @@ pub(super) struct Keeper {
     /// A spool opened ahead.
     pub(super) prepared: Option<OpenedSpool>,
     ahead: StartSupplies,
-    /// How long it waits before it starts a shell ahead.
+    /// How long it waits before it does something ahead.
     before_starting: Duration,
-    /// What is to be started ahead, and when.
-    shell_to_start: Option<(MessageFrame, Instant)>,
+    /// The shell that is to be started ahead, or the view that is to be built, and when.
+    to_do_ahead: Option<(MessageFrame, Instant)>,
     /// A shell that was started ahead.
     started_shell: Option<StartedShell>,
 }
@@ -65,7 +68,7 @@ impl Keeper {
             prepared: None,
             ahead: StartSupplies::default(),
             before_starting: BEFORE_STARTING,
-            shell_to_start: None,
+            to_do_ahead: None,
             started_shell: None,
         }
     }
@@ -100,7 +103,7 @@ impl Keeper {
             self.tell_ready();
         }
         loop {
-            self.start_shell_if_due();
+            self.work_ahead_if_due();
             let Some(link) = &self.link else {
                 return Ok(());
             };
@@ -111,7 +114,7 @@ impl Keeper {
             if let Some(engine) = &self.engine {
                 fds.push(PollFd::new(engine, PollFlags::IN));
             }
-            poll(&mut fds, self.shell_to_start.as_ref().map(|(_, due)| *due))?;
+            poll(&mut fds, self.to_do_ahead.as_ref().map(|(_, due)| *due))?;
             // A `start` may still be in the socket of a call that nobody waits for.
             let call_is_over = fds
                 .first()
@@ -123,8 +126,10 @@ impl Keeper {
             }
             match protocol::receive(link) {
                 Ok(Some(frame)) if frame.is::<StartMessage>() => return self.run(frame),
-                Ok(Some(frame)) if frame.is::<StartedShellMessage>() => {
-                    self.shell_to_start = Some((frame, Instant::now() + self.before_starting));
+                Ok(Some(frame))
+                    if frame.is::<StartedShellMessage>() || frame.is::<PrepareMessage>() =>
+                {
+                    self.to_do_ahead = Some((frame, Instant::now() + self.before_starting));
                 }
                 Ok(Some(frame)) if frame.is::<OpenMessage>() => {
                     self.ahead = StartSupplies::default(); // a session has pipes of its own kind
@@ -197,20 +202,24 @@ impl Keeper {
         run.live(&mut self)
     }
 
-    /// Starts a shell ahead of its call, if it is time. If that fails, the call itself finds out
-    /// why.
-    fn start_shell_if_due(&mut self) {
-        let due = self
-            .shell_to_start
-            .take_if(|(_, due)| Instant::now() >= *due);
+    /// Starts a shell ahead of its call, or builds a view, if it is time. If that fails, the call
+    /// itself finds out why.
+    fn work_ahead_if_due(&mut self) {
+        let due = self.to_do_ahead.take_if(|(_, due)| Instant::now() >= *due);
         let Some((frame, _)) = due else { return };
         self.tell_ready();
-        if let (Ok(message), Some(storage)) = (frame.body(), &self.storage) {
+        let Some(storage) = &self.storage else { return };
+        if let Ok(PrepareMessage { confinement }) = frame.body_if() {
+            // A proxy is a process of its own: one for each call that has it is enough.
+            self.ahead.view = (confinement.network != Network::Named)
+                .then(|| view_for(&confinement, None, state_of(&storage.runs)))
+                .flatten();
+        } else if let Ok(message) = frame.body_if() {
             let prepared = self.prepared.take();
             self.started_shell =
                 StartedShell::launch(message, &frame.fds, &storage.runs, prepared).ok();
-            start::rehearse();
         }
+        start::rehearse();
     }
 
     /// The shell that was started ahead, if it suits the call; otherwise a new one.

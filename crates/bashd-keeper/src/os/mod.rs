@@ -7,5 +7,5 @@
 mod platform;
 
 pub use platform::{
-    confine, counters, descriptors, fork, launch, memory, seclusion, signals, tree,
+    confine, counters, descriptors, fork, launch, memory, network, seclusion, signals, tree, watch,
 };

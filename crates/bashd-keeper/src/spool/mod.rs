@@ -30,7 +30,9 @@ pub use reader::SpoolReader;
 pub use retention::Retention;
 pub use retention::{sweep, sweep_if_due, sweep_soon};
 pub use segment::{SegmentedFile, SpoolSegment};
-pub use storage::{link_descriptor, prepare_runs_directory, write_private};
+pub use storage::{
+    NEVER_WAITS, link_descriptor, open_to_read, prepare_runs_directory, read_small, write_private,
+};
 pub use writer::SpoolWriter;
 
 use crate::capture::Quota;

@@ -1,16 +1,24 @@
 //! Files of a spool: anonymous if the file system supports it, otherwise named and locked.
 
+use crate::file_lock::{LockKind, lock_within};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Suffix of a spool file that has a name only because the file system has no anonymous files.
 const NAMED_SUFFIX: &str = "spool";
+
+/// How long a keeper waits for the lock of a file of its own, at which a sweep looks for a moment.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Bytes of a file that is called small.
+const MOST_OF_A_SMALL_FILE: u64 = 64 << 20;
 
 /// For its owner only: output may contain anything.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -18,8 +26,32 @@ const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// Writes a small file for its owner only, whatever the umask.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+    // A FIFO in the file's place must not hang anybody. It has no effect on files.
+    let flags = flags | OFlags::NONBLOCK;
     let file = fs::File::from(rustix::fs::open(path, flags, MODE)?);
     (&file).write_all(bytes)
+}
+
+/// What a file is opened with in addition, so that a FIFO in its place hangs nobody. It has no
+/// effect on files.
+pub const NEVER_WAITS: i32 = OFlags::NONBLOCK.bits().cast_signed();
+
+/// Opens a file to read it; a FIFO in its place hangs nobody, and has nothing to read.
+pub fn open_to_read(path: &Path) -> io::Result<fs::File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Reads a small file whole, whatever is in its place: a FIFO hangs nobody, and what has no end is
+/// refused.
+pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut file = open_to_read(path)?.take(MOST_OF_A_SMALL_FILE + 1);
+    file.read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_OF_A_SMALL_FILE {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(bytes)
 }
 
 /// A file of a spool.
@@ -98,7 +130,7 @@ impl SpoolFile {
     /// Gives the file a permanent name, and locks it for as long as its keeper lives.
     pub(super) fn link(&mut self, to: &Path) -> io::Result<()> {
         // Nobody else can have it open yet, except a sweep that looks at a named one for a moment.
-        rustix::fs::flock(&self.fd, FlockOperation::LockExclusive)?;
+        lock_within(&self.fd, LockKind::Exclusive, LOCK_PATIENCE)?;
         if let Some(from) = &self.name {
             fs::rename(from, to)?;
             self.name = None;
@@ -170,7 +202,7 @@ pub(super) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
 
 /// Whether somebody writes to this file or reads it: its keeper or reader holds a lock on it.
 pub(super) fn is_locked(path: &Path) -> bool {
-    let Ok(file) = fs::File::open(path) else {
+    let Ok(file) = open_to_read(path) else {
         return false;
     };
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)

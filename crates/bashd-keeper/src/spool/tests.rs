@@ -40,7 +40,9 @@ fn flatten(pieces: Vec<StreamPiece>) -> Vec<Option<u8>> {
         .into_iter()
         .flat_map(|piece| match piece {
             StreamPiece::Kept(bytes) => bytes.into_iter().map(Some).collect::<Vec<_>>(),
-            StreamPiece::Dropped(count) => vec![None; count as usize],
+            StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => {
+                vec![None; count as usize]
+            }
         })
         .collect()
 }

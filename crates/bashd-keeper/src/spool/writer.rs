@@ -296,7 +296,8 @@ impl SpoolWriter {
                         let kept = bytes.len() as u64;
                         (bytes, offset..offset + kept)
                     }
-                    crate::source::StreamPiece::Dropped(count) => {
+                    crate::source::StreamPiece::Dropped(count)
+                    | crate::source::StreamPiece::Replaced { bytes: count, .. } => {
                         offset += count;
                         let dropped = crate::counted::counted(
                             count,

@@ -3,7 +3,7 @@
 
 use super::super::work::Work;
 use super::untouchable::UntouchableLines;
-use super::{TextPage, stems};
+use super::{TextPage, cuts, stems};
 
 /// Least bytes of a shared beginning.
 const SHORTEST: usize = 5;
@@ -75,14 +75,6 @@ impl FoundGroup {
             Self::FirstWord(group) | Self::End(group) => group.lines,
         }
     }
-
-    /// Bytes that these members save.
-    pub(super) fn gain(self, members: &[&str]) -> usize {
-        match self {
-            Self::Beginning(group) => group.gain() + end_gain(members, group.length),
-            Self::FirstWord(group) | Self::End(group) => group.gain,
-        }
-    }
 }
 
 /// The group that begins at this line.
@@ -110,8 +102,15 @@ fn is_apart(all: &[&str], at: usize) -> bool {
 
 /// How many lines from here on have the same form around their first word.
 fn words_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<PlainGroup> {
-    let form = stems::WordForm::of(lines.all.get(at)?)?;
-    if !form.fits(lines.all.get(at + 1)?) || !lines.may_touch(at) {
+    let (first, second) = (lines.all.get(at)?, lines.all.get(at + 1)?);
+    // Almost always decided by how they end: alike, or with their first words.
+    if first.as_bytes().last() != second.as_bytes().last()
+        && !(stems::ends_with_first_word(first) && stems::ends_with_first_word(second))
+    {
+        return None;
+    }
+    let form = stems::WordForm::of(first)?;
+    if !form.fits(second) || !lines.may_touch(at) {
         return None;
     }
     let mut count = 1;
@@ -147,6 +146,11 @@ fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<PlainGroup>
     let mut best: Option<PlainGroup> = None;
     for (count, line) in all.iter().enumerate().skip(at + 1).take(FARTHEST) {
         length = end_from_separator(first, common_end(first, line, length));
+        while length >= SHORTEST_END_ALONE
+            && !(is_whole_before(first, length) && is_whole_before(line, length))
+        {
+            length = end_from_separator(first, length - 1);
+        }
         let is_over = length < SHORTEST_END_ALONE
             || !work.charge(8 + length / 8)
             || !lines.may_touch(count)
@@ -187,7 +191,7 @@ impl PrefixGroup {
 
 /// What an indent costs: one blank before a word is part of its token, two are a token of their
 /// own.
-pub(super) fn indent_cost(depth: usize) -> usize {
+fn indent_cost(depth: usize) -> usize {
     if depth > 0 { 2 } else { 1 }
 }
 
@@ -212,7 +216,7 @@ fn group_at(lines: &GroupLines<'_>, at: usize, depth: usize, work: &Work) -> Opt
     let mut best: Option<PrefixGroup> = None;
     for (count, line) in all.iter().enumerate().skip(at + 1).take(FARTHEST) {
         let before = length;
-        length = boundary(first, common(first, line, length));
+        length = boundary(first, common(first, line, length), line);
         if length != before || count == at + 1 {
             shared = weight(first.as_bytes().get(indent..length).unwrap_or_default());
         }
@@ -280,12 +284,13 @@ fn common(one: &str, other: &str, most: usize) -> usize {
     pairs.take_while(|(one, other)| one == other).count()
 }
 
-/// The end of the last separator within the first `length` bytes, such that every line has
-/// something after it.
-fn boundary(line: &str, length: usize) -> usize {
+/// The end of the last separator within the first `length` bytes, such that both lines have
+/// something to see after it, and no number is cut.
+fn boundary(line: &str, length: usize, other: &str) -> usize {
     let bytes = line.as_bytes();
+    let seen = |line: &str| line.trim_ascii_end().len().saturating_sub(1);
     let shared = bytes
-        .get(..length.min(bytes.len().saturating_sub(1)))
+        .get(..length.min(seen(line)).min(seen(other)))
         .unwrap_or_default();
     let is_separator = |byte: &u8| {
         matches!(
@@ -293,7 +298,12 @@ fn boundary(line: &str, length: usize) -> usize {
             b'/' | b':' | b' ' | b'|' | b']' | b')' | b'=' | b',' | b'\t'
         )
     };
-    shared.iter().rposition(is_separator).map_or(0, |at| at + 1)
+    let ends = shared.iter().enumerate().rev();
+    let mut ends = ends
+        .filter(|(_, byte)| is_separator(byte))
+        .map(|(at, _)| at + 1);
+    let whole = ends.find(|end| !cuts::in_number(line, *end) && !cuts::in_number(other, *end));
+    whole.unwrap_or(0)
 }
 
 /// How many bytes the lines have in common at their ends, from a separator on, such that every line
@@ -309,10 +319,16 @@ pub(super) fn shared_end(rests: &[&str]) -> usize {
             return 0;
         }
     }
-    match end_from_separator(first, length) {
-        shared if shared >= SHORTEST_END => shared,
-        _ => 0,
+    let mut shared = end_from_separator(first, length);
+    // No member may end within a word or a number: it would be read as a whole one.
+    while shared >= SHORTEST_END && !rests.iter().all(|rest| is_whole_before(rest, shared)) {
+        shared = end_from_separator(first, shared - 1);
     }
+    if shared >= SHORTEST_END { shared } else { 0 }
+}
+
+fn is_whole_before(line: &str, end: usize) -> bool {
+    cuts::is_whole(line, line.len() - end)
 }
 
 /// How many bytes two lines have in common at their ends, at most `most`, with something before.

@@ -71,6 +71,9 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<ReferredText> {
             at += 1;
             continue;
         };
+        if written.is_empty() {
+            written.reserve(text.len());
+        }
         push_all(&mut written, all.get(copied..at).unwrap_or_default());
         push(&mut written, &reference);
         stood_for += length as u64;
@@ -145,10 +148,11 @@ impl LastSeen {
             }
         }
         self.upto = at;
-        let line = body(all.get(at)?);
+        let line = all.get(at)?;
+        let body = body(line);
         let is_found = |(_, print): &(usize, u64)| places.get(*print) == Some(earlier);
-        let (length, _) = beginnings(line).find(is_found)?;
-        line.get(..length)
+        let (length, _) = beginnings(body).find(is_found)?;
+        line.get(..line.len() - body.len() + length)
     }
 }
 
@@ -182,7 +186,7 @@ pub(super) fn written_out(all: Vec<(usize, String)>, mark: char) -> Vec<(usize, 
             out.push((at, line));
             continue;
         };
-        let begins_so = |(_, line): &(usize, String)| body(line).starts_with(words);
+        let begins_so = |(_, line): &(usize, String)| line.starts_with(words);
         let source = out.iter().rposition(begins_so);
         let block = source.and_then(|from| out.get(from..from + length));
         match block.map(<[_]>::to_vec) {
@@ -337,13 +341,13 @@ mod tests {
         let text = format!("first\n{block}error: one\nsecond\n{block}error: one\n");
         assert_eq!(
             referred(&text).unwrap(),
-            format!("first\n{block}error: one\nsecond\ndef invo↑5\nerror: one\n")
+            format!("first\n{block}error: one\nsecond\n    def invo↑5\nerror: one\n")
         );
         let line = "    return inner.call(self.callback, context)\n";
         let text = format!("{line}other\n{line}");
         assert_eq!(
             referred(&text).unwrap(),
-            format!("{line}other\nreturn i↑\n")
+            format!("{line}other\n    return i↑\n")
         );
     }
 
@@ -353,7 +357,11 @@ mod tests {
         let line = "    9 |     if (argc = 1) { printf(buffer, argc); }\n";
         let other = "    9 |     for (;;) { strncpy(buffer, argv); }\n";
         let text = format!("{line}{other}{line}");
-        assert!(referred(&text).unwrap().ends_with("\n9 |     if (argc↑\n"));
+        assert!(
+            referred(&text)
+                .unwrap()
+                .ends_with("\n    9 |     if (argc↑\n")
+        );
     }
 
     #[test]

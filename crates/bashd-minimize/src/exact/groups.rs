@@ -2,16 +2,15 @@
 //! `src/a.rs:…`, then ` 12: x`, ` 14: y`. `test … ... ok` has something after the mark as well, and
 //! in `cc -c ….c -o ….o` each mark stands for the same words.
 //!
-//! The lines below a heading begin with its blanks and one more. The line after them does not. A
-//! mark alone is the heading before it again, for lines that others part from those above: one with
-//! trouble stands as it was.
+//! The lines below a heading begin with its blanks and one more. The line after them does not.
+//! After any other line the heading is written anew: below it, a reader would take that line for
+//! the heading.
 //!
 //! Where every line differs in a single word, the words stand in rows, and the heading has another
 //! mark: `git/RelNotes/•.txt`, then ` 1.5.0 1.5.1 1.5.2`.
 
 use super::super::work::Work;
-use super::alike::{FoundGroup, GroupLines, find_at, indent_cost, leading_blanks, shared_end};
-use super::headings::KnownHeading;
+use super::alike::{FoundGroup, GroupLines, find_at, leading_blanks, shared_end};
 use super::{TextPage, stems};
 
 /// How deep groups may nest.
@@ -38,8 +37,6 @@ pub(super) struct GroupedText {
     pub(super) above_words: u64,
     /// How many lines are in groups.
     pub(super) in_groups: u64,
-    /// How many headings are said again.
-    pub(super) again: u64,
 }
 
 /// The text with groups; `None` if there are none.
@@ -48,6 +45,7 @@ pub(super) fn group(page: &TextPage<'_>, marks: HeadingMarks, work: &Work) -> Op
     work.charge(text.len());
     let mut grouped = Grouped {
         text: String::new(),
+        room: text.len(),
         counts: GroupCounts::default(),
         marks,
         work,
@@ -64,7 +62,6 @@ pub(super) fn group(page: &TextPage<'_>, marks: HeadingMarks, work: &Work) -> Op
         above_lines: grouped.counts.above_lines,
         above_words: grouped.counts.above_words,
         in_groups: grouped.counts.in_groups,
-        again: grouped.counts.again,
     })
 }
 
@@ -74,12 +71,13 @@ struct GroupCounts {
     above_lines: u64,
     above_words: u64,
     in_groups: u64,
-    again: u64,
 }
 
 /// The text being made.
 struct Grouped<'a> {
     text: String,
+    /// Bytes that it takes at most, in one piece.
+    room: usize,
     counts: GroupCounts,
     marks: HeadingMarks,
     work: &'a Work,
@@ -91,46 +89,23 @@ impl Grouped<'_> {
         let all = lines.all;
         let mut copied = 0;
         let mut at = 0;
-        let mut last: Option<KnownHeading> = None;
         while at < all.len() && depth < DEEPEST {
-            let near = last.as_ref().filter(|last| last.is_near(at));
-            let again = near.map_or(0, |last| last.lines_from(lines, at, self.work));
-            let found = find_at(lines, at, depth, self.work);
-            let is_again = near.is_some_and(|last| match found {
-                Some(found) => {
-                    let members = all.get(at..at + found.lines()).unwrap_or_default();
-                    last.gain(again) > found.gain(members)
-                }
-                None => last.is_worth(again),
-            });
-            let count = match found {
-                _ if is_again => again,
-                Some(found) => found.lines(),
-                None => {
-                    at += 1;
-                    continue;
-                }
+            let Some(found) = find_at(lines, at, depth, self.work) else {
+                at += 1;
+                continue;
             };
+            let count = found.lines();
+            if self.text.is_empty() {
+                self.text.reserve(self.room);
+            }
             self.push_all(all.get(copied..at).unwrap_or_default(), indent);
             let members = all.get(at..at + count).unwrap_or_default();
-            if let Some(last) = last.as_mut().filter(|_| is_again) {
-                self.write_again(last, members, indent, depth);
-                last.ends_at(at + count);
-            } else if let Some(found) = found {
-                let form = match found {
-                    FoundGroup::Beginning(group) => {
-                        self.write_group(members, group.length, indent, depth)
-                    }
-                    FoundGroup::FirstWord(_) => self.write_words(members, indent),
-                    FoundGroup::End(_) => self.write_group(members, 0, indent, depth),
-                };
-                let indent = indent_cost(depth);
-                last = Some(KnownHeading::new(
-                    &form,
-                    self.marks.line,
-                    at + count,
-                    indent,
-                ));
+            match found {
+                FoundGroup::Beginning(group) => {
+                    self.write_group(members, group.length, indent, depth);
+                }
+                FoundGroup::FirstWord(_) => self.write_words(members, indent),
+                FoundGroup::End(_) => self.write_group(members, 0, indent, depth),
             }
             self.counts.in_groups += count as u64;
             at += count;
@@ -140,19 +115,6 @@ impl Grouped<'_> {
         if depth > 0 || self.counts.in_groups > 0 {
             self.push_all(all.get(copied..).unwrap_or_default(), indent);
         }
-    }
-
-    /// Lines that fit the heading before them.
-    fn write_again(&mut self, last: &KnownHeading, members: &[&str], indent: &str, depth: usize) {
-        let middles: Vec<&str> = members
-            .iter()
-            .filter_map(|member| last.member(member))
-            .collect();
-        let blanks = last.blanks();
-        let below = format!("{indent}{blanks} ");
-        let heading = format!("{blanks}{}", self.marks.line);
-        self.write_below(&heading, &middles, indent, (&below, depth));
-        self.counts.again += 1;
     }
 
     /// A heading, and what stands in place of its marks: as words, if that is shorter, else as
@@ -203,8 +165,8 @@ impl Grouped<'_> {
         self.text.push('\n');
     }
 
-    /// Lines whose first word occurs in them again. Returns the heading.
-    fn write_words(&mut self, members: &[&str], indent: &str) -> String {
+    /// Lines whose first word occurs in them again.
+    fn write_words(&mut self, members: &[&str], indent: &str) {
         let first = members.first().copied().unwrap_or_default();
         let mark = self.marks.line.to_string();
         let heading = first.replace(stems::first_word(first), &mark);
@@ -213,17 +175,10 @@ impl Grouped<'_> {
             .map(|member| stems::first_word(member))
             .collect();
         self.write_row(&heading, &words, indent, &format!("{indent} "));
-        heading
     }
 
-    /// Lines that share their beginning, their end, or both. Returns the heading.
-    fn write_group(
-        &mut self,
-        members: &[&str],
-        length: usize,
-        indent: &str,
-        depth: usize,
-    ) -> String {
+    /// Lines that share their beginning, their end, or both.
+    fn write_group(&mut self, members: &[&str], length: usize, indent: &str, depth: usize) {
         let beginning = members.first().and_then(|line| line.get(..length));
         let beginning = beginning.unwrap_or_default();
         let rests: Vec<&str> = members
@@ -244,11 +199,10 @@ impl Grouped<'_> {
         if let Some((between, stems)) = stems::stems(&middles, mark) {
             let heading = format!("{beginning}{between}{ending}");
             self.write_below(&heading, &stems, indent, (&below, DEEPEST));
-            return heading;
+            return;
         }
         let heading = format!("{beginning}{mark}{ending}");
         self.write_below(&heading, &middles, indent, (&below, depth));
-        heading
     }
 
     fn push_all(&mut self, lines: &[&str], indent: &str) {
@@ -359,13 +313,57 @@ mod tests {
             .collect();
         let shown = grouped(&names.concat()).unwrap();
         assert!(
-            shown.starts_with("git/RelNotes/•.0.txt\n 1.100 1.101 "),
+            shown.starts_with("git/RelNotes/•.txt\n 1.100.0 1.101.0 "),
             "{shown}"
         );
         assert!(shown.lines().all(|line| line.len() < 110), "{shown}");
         let text = "some/longer/path/a b\nsome/longer/path/c\nsome/longer/path/d\n";
         let expected = "some/longer/path/…\n a b\n c\n d\n";
         assert_eq!(grouped(text).as_deref(), Some(expected));
+    }
+
+    /// `v7.4` is not a version of this text.
+    #[test]
+    fn versions_and_numbers_are_not_cut() {
+        let plan = |name: &str, old: &str, new: &str| {
+            format!("  - Upgrading symfony/{name} (v{old} => v{new})\n")
+        };
+        let text = plan("console", "7.3.0", "7.4.0")
+            + &plan("process", "7.2.0", "7.4.0")
+            + &plan("string", "6.3.0", "7.4.0");
+        let shown = grouped(&text).unwrap();
+        assert_eq!(
+            shown.matches("v7.4.0)").count(),
+            shown.matches("7.4").count()
+        );
+        let text = "bench alpha took 2.25s\nbench beta took 13.25s\nbench gamma took 1.25s\nbench delta took 9.25s\n";
+        assert!(grouped(text).is_none_or(|shown| !shown.contains("….25s")));
+        let text = "total of rows: 1,234 copied\ntotal of rows: 1,567 copied\ntotal of rows: 1,890 copied\n";
+        assert!(grouped(text).unwrap().contains(" 1,234"));
+    }
+
+    /// A line that is the whole heading would be a blank one below it.
+    #[test]
+    fn no_line_below_a_heading_is_blank() {
+        let text = "deleting uploads/a.sqlite\ndeleting uploads/b.sqlite\ndeleting uploads/c.sqlite\ndeleting uploads/\nx\n";
+        let shown = grouped(text).unwrap();
+        assert!(shown.contains("\ndeleting uploads/\n"), "{shown}");
+        assert!(shown.lines().all(|line| !line.trim().is_empty()), "{shown}");
+    }
+
+    /// Below another line, a mark alone would be read as that line's.
+    #[test]
+    fn a_heading_is_written_anew_behind_another_line() {
+        let test = |name: &str| format!("mail::tests::topaz::{name}: test\n");
+        let names = ["a", "b", "c", "d"].map(test).concat();
+        let other = "stock::tests::cedar_pebble_48: benchmark, not a test\n";
+        let shown = grouped(&format!("{names}{other}{names}")).unwrap();
+        assert_eq!(
+            shown.matches("mail::tests::topaz::•: test").count(),
+            2,
+            "{shown}"
+        );
+        assert!(shown.lines().all(|line| !matches!(line.trim(), "…" | "•")));
     }
 
     #[test]

@@ -11,13 +11,15 @@
 //! there is one way to read it.
 
 mod alike;
+mod colours;
+mod cuts;
 mod echoes;
 mod escapes;
 mod groups;
-mod headings;
 mod plain;
 mod rebuild;
 mod repeats;
+mod rescued;
 mod signs;
 mod stems;
 mod terminal;
@@ -32,7 +34,7 @@ use std::borrow::Cow;
 pub(crate) use plain::{PlainForm, plain};
 use untouchable::is_untouchable;
 
-pub(crate) use rebuild::{AGAIN, ECHOES, GROUPS, REPEATS, WORDS, rebuilt};
+pub(crate) use rebuild::{ECHOES, GROUPS, REPEATS, WORDS, rebuilt};
 
 /// Which parts of the notation suit a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +62,6 @@ pub(crate) struct Reshaped {
     pub(crate) line_mark: Option<char>,
     /// That of headings above words.
     pub(crate) word_mark: Option<char>,
-    /// Headings that a mark alone says again.
-    pub(crate) again: u64,
 }
 
 /// A text and its lines, which are found once.
@@ -72,10 +72,10 @@ struct TextPage<'a> {
 
 impl<'a> TextPage<'a> {
     fn of(text: &'a str) -> Self {
-        Self {
-            text,
-            lines: lines(text).collect(),
-        }
+        // Most lines are longer: growing costs more than the room.
+        let mut all = Vec::with_capacity(text.len() / 32 + 8);
+        all.extend(lines(text));
+        Self { text, lines: all }
     }
 }
 
@@ -143,7 +143,6 @@ pub(crate) fn reshape<'a>(
         grouped: grouped.as_ref().map_or(0, |grouped| grouped.in_groups),
         line_mark: used(marks.map(|marks| marks.line), |grouped| grouped.above_lines),
         word_mark: used(marks.map(|marks| marks.word), |grouped| grouped.above_words),
-        again: grouped.as_ref().map_or(0, |grouped| grouped.again),
     };
     let changed = grouped.map(|grouped| grouped.text);
     let changed = changed.or_else(|| referred.map(|referred| referred.text));

@@ -56,9 +56,6 @@ pub(crate) const GROUPS: &str = " marks where the lines below it differ";
 /// What it says of headings above words, after their mark.
 pub(crate) const WORDS: &str = " is each word below it";
 
-/// What it says of headings that are said again.
-pub(crate) const AGAIN: &str = "a mark alone repeats the heading before";
-
 /// The mark that a footer names before these words.
 fn mark_before(footer: &str, words: &str, marks: [char; 3]) -> Option<char> {
     let (before, _) = footer.split_once(words)?;

@@ -4,7 +4,7 @@
 //! done to a text. Each of their words has a piece of four bytes that is rare in other words; a
 //! text without any of these pieces needs no further look.
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr_iter, memchr2};
 use std::sync::LazyLock;
 
 /// Pieces of the words of trouble, and of kept names, in small letters.
@@ -32,25 +32,53 @@ const SMALL: u32 = 0x2020_2020;
 const SHORT: u32 = u32::from_le_bytes([b'e', b'r', b'r', 0]);
 const THREE: u32 = 0x00ff_ffff;
 
-/// The pieces by their hashes, two to a place.
-struct PieceTable([[u32; 2]; PLACES]);
+/// The pieces.
+struct PieceTable {
+    /// By their hashes, two to a place.
+    places: [[u32; 2]; PLACES],
+    /// Whether two bytes are the first two, or the second and the third, of any: of each piece in a
+    /// text, one of these pairs stands at an even place.
+    pairs: Box<[bool; PAIRS]>,
+}
 
 /// Places of the table, each a power of two.
 const PLACES: usize = 1024;
 
+/// All pairs of bytes.
+const PAIRS: usize = 1 << 16;
+
+/// Makes small letters of two bytes.
+const SMALL_PAIR: u16 = 0x2020;
+
 static TABLE: LazyLock<PieceTable> = LazyLock::new(|| {
-    let mut table = PieceTable([[0; 2]; PLACES]);
+    let mut table = PieceTable {
+        places: [[0; 2]; PLACES],
+        pairs: Box::new([false; PAIRS]),
+    };
     for piece in PIECES {
         if let Ok(bytes) = piece.as_bytes().try_into() {
             let piece = u32::from_le_bytes(bytes) | SMALL;
-            let place = table.0.get_mut(place_of(piece)).into_iter().flatten();
+            let place = table.places.get_mut(place_of(piece)).into_iter().flatten();
             if let Some(free) = place.into_iter().find(|known| **known == 0) {
                 *free = piece;
             }
+            table.add_pairs(&bytes);
         }
     }
+    table.add_pairs(b"err");
     table
 });
+
+impl PieceTable {
+    fn add_pairs(&mut self, piece: &[u8]) {
+        for pair in piece.array_windows::<2>().take(2) {
+            let pair = u16::from_le_bytes(*pair) | SMALL_PAIR;
+            if let Some(known) = self.pairs.get_mut(usize::from(pair)) {
+                *known = true;
+            }
+        }
+    }
+}
 
 /// Where a piece is in the table.
 fn place_of(piece: u32) -> usize {
@@ -60,7 +88,7 @@ fn place_of(piece: u32) -> usize {
 /// The first place at or after which a line must be looked at.
 pub(super) fn find(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
-    let found = match (piece_in(bytes), memchr(b'^', bytes)) {
+    let found = match (piece_in(bytes), memchr2(b'^', 0x1b, bytes)) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     };
@@ -69,16 +97,28 @@ pub(super) fn find(text: &str) -> Option<usize> {
 }
 
 fn piece_in(bytes: &[u8]) -> Option<usize> {
-    let table = &TABLE.0;
-    let is_piece = |window: &[u8; 4]| {
-        let piece = u32::from_le_bytes(*window) | SMALL;
-        let known = table.get(place_of(piece)).unwrap_or(&[0; 2]);
-        known.contains(&piece) || piece & THREE == SHORT
+    let table: &PieceTable = &TABLE;
+    let is_piece = |at: &usize| {
+        let window = bytes.get(*at..).and_then(|rest| rest.first_chunk::<4>());
+        window.is_some_and(|window| {
+            let piece = u32::from_le_bytes(*window) | SMALL;
+            let known = table.places.get(place_of(piece)).unwrap_or(&[0; 2]);
+            known.contains(&piece) || piece & THREE == SHORT
+        })
     };
     if bytes.starts_with(b"E  ") || bytes.starts_with(b"e  ") {
         return Some(0);
     }
-    let found = bytes.array_windows::<4>().position(is_piece);
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let may_be = |pair: &[u8; 2]| {
+        let pair = u16::from_le_bytes(*pair) | SMALL_PAIR;
+        table.pairs.get(usize::from(pair)).copied().unwrap_or(true)
+    };
+    let mut places = pairs.iter().enumerate().filter(|(_, pair)| may_be(pair));
+    let found = places.find_map(|(pair, _)| {
+        let at = pair * 2;
+        [at.saturating_sub(1), at].into_iter().find(is_piece)
+    });
     // The last three bytes of a text.
     let end = bytes.len().saturating_sub(3);
     found.or_else(|| {

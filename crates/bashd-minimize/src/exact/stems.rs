@@ -1,5 +1,7 @@
 //! Words that a line has in several places: `a.c -o out/a` is the stem `a` in `….c -o out/…`.
 
+use super::cuts;
+
 /// The form that these texts share with the mark in place of the stem, and the stem of each; `None`
 /// if there is no such form with two marks.
 pub(super) fn stems<'a>(texts: &[&'a str], mark: char) -> Option<(String, Vec<&'a str>)> {
@@ -45,7 +47,10 @@ fn all_stems<'a>(texts: &[&'a str], form: &str, mark: char) -> Option<Vec<&'a st
     for text in texts {
         let length = text.len().checked_sub(fixed)?;
         let stem = text.get(..length / marks)?;
-        let is_right = length % marks == 0 && !stem.is_empty() && form.replace(mark, stem) == *text;
+        let is_right = length % marks == 0
+            && !stem.is_empty()
+            && form.replace(mark, stem) == *text
+            && is_whole_in(text, form, stem, mark);
         if !is_right {
             return None;
         }
@@ -54,9 +59,41 @@ fn all_stems<'a>(texts: &[&'a str], form: &str, mark: char) -> Option<Vec<&'a st
     Some(stems)
 }
 
+/// Whether a text of this form is cut nowhere within a word or a number.
+fn is_whole_in(text: &str, form: &str, stem: &str, mark: char) -> bool {
+    let mut at = 0;
+    let mut parts = form.split(mark).peekable();
+    while let Some(part) = parts.next() {
+        at += part.len();
+        if parts.peek().is_none() {
+            break;
+        }
+        if !begins_whole(text, at) || !cuts::is_whole(text, at + stem.len()) {
+            return false;
+        }
+        at += stem.len();
+    }
+    true
+}
+
+/// Whether what stands from this place on is not the rest of a word or a number.
+fn begins_whole(text: &str, at: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default().as_bytes();
+    match before {
+        [.., digit, b'.'] => !digit.is_ascii_digit(),
+        [.., last] => !last.is_ascii_alphanumeric() && *last != b'_' && last.is_ascii(),
+        [] => true,
+    }
+}
+
 /// The first word of a line; nothing of a line that begins with a blank.
 pub(super) fn first_word(line: &str) -> &str {
     line.split(' ').next().unwrap_or_default()
+}
+
+/// Whether its last word is its first.
+pub(super) fn ends_with_first_word(line: &str) -> bool {
+    line.ends_with(first_word(line))
 }
 
 /// Shorter words occur in a line again by chance.
@@ -79,8 +116,20 @@ impl<'a> WordForm<'a> {
         {
             return None;
         }
-        Some(Self {
+        let form = Self {
             parts: rest.split(word).collect(),
+        };
+        form.is_whole_in(line).then_some(form)
+    }
+
+    /// Whether the word is cut out of no longer one in this line.
+    fn is_whole_in(&self, line: &str) -> bool {
+        let word = first_word(line);
+        let mut at = 0;
+        self.parts.iter().all(|part| {
+            let is_whole = begins_whole(line, at) && cuts::is_whole(line, at + word.len());
+            at += word.len() + part.len();
+            is_whole
         })
     }
 
@@ -97,6 +146,7 @@ impl<'a> WordForm<'a> {
                 after.is_some()
             })
             && rest.is_empty()
+            && self.is_whole_in(line)
     }
 
     pub(super) fn fixed_bytes(&self) -> usize {
@@ -124,6 +174,7 @@ mod tests {
         assert!(stems(&["abc one abd", "abc two abe"], '…').is_none());
         assert!(stems(&["aa bb cc aa", "aa bb cd aa"], '…').is_none());
         assert!(stems(&["a"], '…').is_none());
+        assert!(stems(&["1.2.3 -> 1.2", "1.3.3 -> 1.3"], '…').is_none());
         assert!(stems(&[], '…').is_none());
     }
 }

@@ -2,12 +2,11 @@
 //! redrawn lists.
 //!
 //! Only what changes the visible text is interpreted: cursor movement and erasing. A line that
-//! tells of trouble stays even if it was overwritten.
+//! tells of trouble, or has a name that is always kept, stays even if it was overwritten.
 
-use super::super::trouble::is_trouble;
-use super::escapes::{Escape, escape_at, parameters};
+use super::escapes::{Escape, Links, escape_at, link_in, parameters};
 use super::plain::PlainForm;
-use super::signs;
+use super::rescued::{RescuedFrame, RescuedFrames};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -17,10 +16,6 @@ const WIDEST: usize = 1000;
 
 /// The narrowest common terminal: a line of this many columns may have been wrapped.
 const NARROWEST: usize = 80;
-
-/// Most overwritten frames of trouble that are kept. A text with more of them stays as it is: none
-/// may be left out in silence.
-const MOST_RESCUED: usize = 2000;
 
 /// An endless screen.
 #[derive(Debug, Default)]
@@ -32,9 +27,8 @@ pub(super) struct EndlessScreen {
     top: usize,
     /// Lines of the raw text so far.
     raw_line: u32,
-    /// Overwritten frames with trouble, with the row and the line of the raw text of each.
-    rescued: Vec<(usize, u32, String)>,
-    known: HashSet<String>,
+    rescued: RescuedFrames,
+    links: Links,
     overwrites: bool,
 }
 
@@ -44,6 +38,10 @@ struct ScreenRow {
     /// The longest earlier frame since the row was erased, if it is longer than what came after: a
     /// terminal still shows its end, so both stand, each on a line of its own.
     under: Vec<char>,
+    /// How many frames had been rescued when it was drawn over: it stands behind them.
+    under_since: usize,
+    /// Addresses of its links.
+    addresses: String,
     /// Whether something was written over it: blanks at its end are then an eraser's.
     is_redrawn: bool,
     /// The line of the raw text that wrote to it last.
@@ -71,7 +69,7 @@ impl EndlessScreen {
             }
             at += 1;
         }
-        (terminal.rescued.len() <= MOST_RESCUED).then(|| terminal.finish(text.ends_with('\n')))
+        (!terminal.rescued.are_too_many()).then(|| terminal.finish(text.ends_with('\n')))
     }
 
     /// Writes text without controls over what is there.
@@ -82,8 +80,9 @@ impl EndlessScreen {
         };
         if column == 0 && !row.cells.is_empty() {
             self.rescue(self.row);
+            let rescued = self.rescued.count();
             if let Some(row) = self.rows.get_mut(self.row) {
-                row.begin_frame();
+                row.begin_frame(rescued);
             }
         }
         let raw_line = self.raw_line;
@@ -129,6 +128,10 @@ impl EndlessScreen {
             if escape == Escape::ReverseLine {
                 self.row = self.row.saturating_sub(1).max(self.top);
             }
+            let written = bytes.get(at..at + escape.length()).unwrap_or_default();
+            if let Some(address) = std::str::from_utf8(written).ok().and_then(link_in) {
+                self.turn_link(address);
+            }
             return escape.length();
         };
         let (first, second) = parameters(bytes, at, length);
@@ -149,6 +152,20 @@ impl EndlessScreen {
             self.column = 0;
         }
         length
+    }
+
+    /// A link begins or ends. The address of one that ends stands at the end of its row, where it
+    /// is not in the way of what is drawn.
+    fn turn_link(&mut self, address: &str) {
+        let Some(row) = self.rows.get_mut(self.row) else {
+            return;
+        };
+        let text: String = row.cells.iter().collect();
+        if let Some(shown) = self.links.turn(address, &text) {
+            row.addresses.push_str(&shown);
+        }
+        // What is written there is no part of the words.
+        self.links.reopen_at(text.len());
     }
 
     /// Moves up, unless a line on the way is so long that a terminal would have wrapped it: how
@@ -230,20 +247,14 @@ impl EndlessScreen {
         }
     }
 
-    /// Keeps a line that is about to be overwritten, if it tells of trouble and was not kept
-    /// before.
+    /// Keeps a line that is about to be overwritten, if it tells of trouble, or has a name that is
+    /// always kept, and was not kept before.
     fn rescue(&mut self, at: usize) {
         let Some(row) = self.rows.get(at).filter(|row| !row.cells.is_empty()) else {
             return;
         };
         self.overwrites = true;
-        if self.rescued.len() > MOST_RESCUED {
-            return;
-        }
-        let line = row.text();
-        if signs::find(&line).is_some() && is_trouble(&line) && self.known.insert(line.clone()) {
-            self.rescued.push((at, row.raw_line, line));
-        }
+        self.rescued.take(at, row.raw_line, row.text());
     }
 
     fn finish(mut self, ends_with_line_end: bool) -> PlainForm<'static> {
@@ -256,24 +267,31 @@ impl EndlessScreen {
         }
         let frames = |row: &ScreenRow| row.frame_under().into_iter().chain([row.text()]);
         let standing: HashSet<String> = self.rows.iter().flat_map(frames).collect();
-        self.rescued.retain(|(_, _, line)| !standing.contains(line));
         // Those of a row stand before it, in the order of their time.
-        self.rescued.sort_by_key(|(at, _, _)| *at);
-        let mut rescued = self.rescued.into_iter().peekable();
+        let rescued = self.rescued.beside(&standing);
+        let mut rescued = rescued.into_iter().peekable();
         let (mut lines, mut raw_lines) = (Vec::new(), Vec::new());
-        for (at, row) in self.rows.iter().enumerate() {
-            while let Some((_, raw_line, line)) = rescued.next_if(|(row, _, _)| *row <= at) {
-                lines.push(line);
-                raw_lines.push(raw_line);
-            }
-            for line in row.frame_under().into_iter().chain([row.text()]) {
-                lines.push(line);
-                raw_lines.push(row.raw_line);
-            }
-        }
-        for (_, raw_line, line) in rescued {
+        let mut push = |line: String, raw_line: u32| {
             lines.push(line);
             raw_lines.push(raw_line);
+        };
+        for (at, row) in self.rows.iter().enumerate() {
+            let is_before = |(order, frame): &(usize, &RescuedFrame), most: usize| {
+                frame.row < at || frame.row == at && *order < most
+            };
+            while let Some((_, frame)) = rescued.next_if(|one| is_before(one, row.under_since)) {
+                push(frame.line.clone(), frame.raw_line);
+            }
+            if let Some(under) = row.frame_under() {
+                push(under, row.raw_line);
+            }
+            while let Some((_, frame)) = rescued.next_if(|one| is_before(one, usize::MAX)) {
+                push(frame.line.clone(), frame.raw_line);
+            }
+            push(row.text(), row.raw_line);
+        }
+        for (_, frame) in rescued {
+            push(frame.line.clone(), frame.raw_line);
         }
         let mut text = lines.join("\n");
         if ends_with_line_end {
@@ -283,17 +301,21 @@ impl EndlessScreen {
             text: Cow::Owned(text),
             raw_lines: Some(raw_lines),
             has_frames: self.overwrites,
+            has_colours: false,
+            has_links: self.links.are_shown(),
         }
     }
 }
 
 impl ScreenRow {
     /// What is there will be written over from its beginning.
-    fn begin_frame(&mut self) {
+    fn begin_frame(&mut self, rescued: usize) {
         let frame = std::mem::take(&mut self.cells);
+        self.addresses.clear();
         self.is_redrawn = true;
         if frame.len() >= self.under.len() {
             self.under = frame;
+            self.under_since = rescued;
         }
     }
 
@@ -309,15 +331,18 @@ impl ScreenRow {
         self.under.clear();
         self.is_redrawn |= self.cells.len() > column;
         self.cells.truncate(column);
+        if column == 0 {
+            self.addresses.clear();
+        }
     }
 
     fn text(&self) -> String {
-        let text: String = self.cells.iter().collect();
+        let mut text: String = self.cells.iter().collect();
         if self.is_redrawn {
-            text.trim_end_matches(' ').to_owned()
-        } else {
-            text
+            text.truncate(text.trim_end_matches(' ').len());
         }
+        text.push_str(&self.addresses);
+        text
     }
 }
 
@@ -376,6 +401,30 @@ mod tests {
             render("ERROR: disk on fire\rall good\n"),
             "ERROR: disk on fire\nall good\n"
         );
+    }
+
+    /// Names that are always kept are so in frames, each in the order of its time.
+    #[test]
+    fn names_outlive_their_frames_in_order() {
+        let raw = "advisory CVE-2025-12345 applies\r0 of 48,112 rows copied\r12 of 48,112 rows copied\rskipped tenant-18: locked\rskipped tenant-19: locked\rsee https://pub.example/b/8812 for the plan\rall done\n";
+        assert_eq!(
+            render(raw),
+            "advisory CVE-2025-12345 applies\n0 of 48,112 rows copied\nskipped tenant-18: locked\nskipped tenant-19: locked\nsee https://pub.example/b/8812 for the plan\nall done\n"
+        );
+        let raw = "uploaded everything to https://pub.example/b/8812\rdeprecated: --all\r3 rows rejected\rdone\n";
+        assert_eq!(
+            render(raw),
+            "uploaded everything to https://pub.example/b/8812\ndeprecated: --all\n3 rows rejected\ndone\n"
+        );
+    }
+
+    #[test]
+    fn a_bar_with_an_address_is_shown_once() {
+        let frames: Vec<String> = (0..100)
+            .map(|percent| format!("https://a.example/x.tar {percent}% [==>]\r"))
+            .collect();
+        let shown = render(&format!("{}\n", frames.concat()));
+        assert_eq!(shown, "https://a.example/x.tar 99% [==>]\n");
     }
 
     #[test]

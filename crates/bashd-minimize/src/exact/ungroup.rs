@@ -1,5 +1,4 @@
-//! Groups backwards: every line below a heading becomes whole again, and so does every word. A
-//! heading that is nothing but a mark is the one before it.
+//! Groups backwards: every line below a heading becomes whole again, and so does every word.
 
 use super::alike::leading_blanks;
 
@@ -38,19 +37,10 @@ struct GroupReader<'a> {
     headings: Vec<Option<usize>>,
 }
 
-/// A heading, and the mark in it.
-#[derive(Clone, Copy)]
-struct ReadHeading<'a> {
-    place: usize,
-    form: &'a str,
-    mark: char,
-}
-
 impl<'a> GroupReader<'a> {
     /// The lines from here on that stand below an indent.
     fn below(&mut self, indent: &str, heading: Option<usize>) -> Vec<(usize, String)> {
         let mut out = Vec::new();
-        let mut last: Option<ReadHeading<'a>> = None;
         while let Some((place, body)) = self.next_below(indent, heading) {
             let has = |mark: &char| body.contains(*mark);
             let (line_mark, word_mark) = (self.line_mark.filter(has), self.word_mark.filter(has));
@@ -58,27 +48,13 @@ impl<'a> GroupReader<'a> {
                 out.push((place, body.to_owned()));
                 continue;
             };
-            let is_again = body.trim_start().chars().eq([mark]);
-            let form = match last.filter(|_| is_again) {
-                Some(original) => {
-                    self.stands_below(place, Some(original.place));
-                    original
-                }
-                None => ReadHeading {
-                    place,
-                    form: body,
-                    mark,
-                },
-            };
-            last = Some(form);
             let below = format!("{indent}{} ", leading_blanks(body));
             let members = if line_mark.is_some() {
                 self.below(&below, Some(place))
             } else {
                 self.words_below(&below, place)
             };
-            let whole =
-                |(from, member): (usize, String)| (from, form.form.replace(form.mark, &member));
+            let whole = |(from, member): (usize, String)| (from, body.replace(mark, &member));
             out.extend(members.into_iter().map(whole));
         }
         out

@@ -1,5 +1,5 @@
-//! Lines that must stand as they are: those that tell of trouble, and those with a name that is
-//! always kept.
+//! Lines that must stand as they are: those that tell of trouble, those with a name that is always
+//! kept, and those that keep their colours.
 
 use super::super::names::is_kept;
 use super::super::trouble::is_trouble;
@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 /// Whether a line must stand as it is.
 pub(super) fn is_untouchable(line: &str) -> bool {
-    is_trouble(line) || is_kept(line)
+    is_trouble(line) || is_kept(line) || memchr::memchr(0x1b, line.as_bytes()).is_some()
 }
 
 /// The same, for a line of which nothing is known: most are decided by a quick look.
@@ -124,6 +124,7 @@ mod tests {
             "x/.ssh",
             "wallet.dat",
             "see id_rsa",
+            "a \x1b[31mb\x1b[m",
             "Error",
             "é",
             "",

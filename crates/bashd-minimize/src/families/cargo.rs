@@ -6,6 +6,7 @@
 
 use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput, number_before};
+use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -153,8 +154,23 @@ impl Filter for Cargo {
     }
 }
 
+/// A line that the test runner itself prints between those two.
+static OF_RUNNER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"^(?:test \S.* \.\.\. (?:ok|ignored(?:, .*)?)|test \S.* has been running for over \d+ seconds|)$",
+    )
+    .ok()
+});
+
+/// Whether it is one. Where a program of a test prints, it breaks the line that the runner has
+/// begun: nobody can tell the lines of the two apart.
+fn is_of_runner(line: &str) -> bool {
+    let is_whole = OF_RUNNER.as_ref().is_some_and(|form| form.is_match(line));
+    is_whole && line.matches(" ... ").count() <= 1
+}
+
 /// Blocks from `running N tests` to `test result: ok. N passed; …` that have as many passed tests
-/// as they say.
+/// as they say, and nothing else.
 fn blocks(input: &FilterInput<'_>) -> Vec<Range<usize>> {
     let mut blocks = Vec::new();
     let mut from = None;
@@ -165,7 +181,11 @@ fn blocks(input: &FilterInput<'_>) -> Vec<Range<usize>> {
             && let Some(from) = from.take()
         {
             let said = number_before(line, " passed;");
-            if line.starts_with("test result: ok.") && said == Some(passed(input, from..at)) {
+            let mut block = input.lines.get(from..at).unwrap_or_default().iter();
+            if line.starts_with("test result: ok.")
+                && said == Some(passed(input, from..at))
+                && block.all(|line| is_of_runner(line))
+            {
                 blocks.push(from..at);
             }
         }

@@ -1,8 +1,9 @@
 //! Logs in general: lines that differ from the one before in nothing but a timestamp, which is one
 //! by its form and grows, become a count with the last time.
 //!
-//! A silence that is longer than those before ends the count: that something stopped for half an
-//! hour is a fact.
+//! What changes about the times ends the count: that something stopped for half an hour, or came
+//! ever more slowly, is a fact. So does another zone, or another offset from UTC: between such
+//! times no difference is taken.
 
 use super::super::names::has_kept_name;
 use super::super::noise::NoiseMarks;
@@ -17,8 +18,12 @@ pub(super) struct Logs;
 /// Fewest lines that are worth a count.
 const FEWEST: usize = 3;
 
-/// Microseconds of a silence that may end a count.
-const LONG_SILENCE: i64 = 60_000_000;
+/// Times between two lines are of one kind up to this factor.
+const OTHER_PACE: i64 = 3;
+
+/// Shorter times between two lines, in microseconds, are all the same: many stamps have no
+/// fractions.
+const SHORTEST_PACE: i64 = 1_000_000;
 
 impl Filter for Logs {
     fn name(&self) -> &'static str {
@@ -68,7 +73,13 @@ struct TimedRun<'a> {
 
 fn run_from<'a>(input: &FilterInput<'a>, at: usize) -> Option<TimedRun<'a>> {
     let first = input.lines.get(at)?;
-    let (mut before, _, said) = stamped(first)?;
+    let Stamped {
+        time: mut before,
+        zone,
+        said,
+        ..
+    } = stamped(first)?;
+    let mut pace: Option<(i64, i64)> = None;
     let mut run = TimedRun {
         lines: 1,
         last: "",
@@ -79,23 +90,25 @@ fn run_from<'a>(input: &FilterInput<'a>, at: usize) -> Option<TimedRun<'a>> {
             break;
         }
         // The text is compared first: it is almost always another.
-        let Some((time, stamp, _)) = line
+        let Some(next) = line
             .ends_with(said)
             .then(|| stamped(line))
             .flatten()
-            .filter(|(_, _, again)| *again == said)
+            .filter(|next| next.said == said && next.zone == zone)
         else {
             break;
         };
-        let silence = time - before;
-        let is_long = silence > LONG_SILENCE && run.lines > 1 && silence > run.silence * 2;
-        if silence < 0 || is_long {
+        let silence = next.time - before;
+        let of_pace = silence.max(SHORTEST_PACE);
+        let (least, most) = pace.unwrap_or((of_pace, of_pace));
+        if silence < 0 || of_pace > least * OTHER_PACE || of_pace * OTHER_PACE < most {
             break;
         }
+        pace = Some((least.min(of_pace), most.max(of_pace)));
         run.silence = run.silence.max(silence);
-        run.last = stamp;
+        run.last = next.stamp;
         run.lines += 1;
-        before = time;
+        before = next.time;
     }
     let is_noise = run.lines > FEWEST && !is_trouble(first) && !has_kept_name(first);
     is_noise.then_some(run)
@@ -105,7 +118,7 @@ fn run_from<'a>(input: &FilterInput<'a>, at: usize) -> Option<TimedRun<'a>> {
 static STAMP: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?x)^\[?(?:
-            (?P<year>\d{4})[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T\ ](?P<iso>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?(?:Z|[+-]\d\d:?\d\d)?
+            (?P<year>\d{4})[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T\ ](?P<iso>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?(?:\ (?P<half>[AaPp]\.?[Mm]\.?))?(?P<zone>Z|\ ?[+-]\d\d:?\d\d|\ (?:UTC|[A-Z]{1,4}T))?
           | (?P<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ (?P<date>[\ \d]\d)\ (?P<syslog>\d\d:\d\d:\d\d)
           | I(?P<kmonth>\d\d)(?P<kday>\d\d)\ (?P<klog>\d\d:\d\d:\d\d)\.(?P<kfraction>\d{6})
         )\]?\ ",
@@ -117,8 +130,20 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// The time of a line in microseconds, how it is written, and what follows.
-fn stamped(line: &str) -> Option<(i64, &str, &str)> {
+/// A line with its time.
+struct Stamped<'a> {
+    /// In microseconds.
+    time: i64,
+    /// How it is written.
+    stamp: &'a str,
+    /// Its zone or offset, as it is written.
+    zone: Option<&'a str>,
+    /// What follows it.
+    said: &'a str,
+}
+
+/// The time of a line, and what follows.
+fn stamped(line: &str) -> Option<Stamped<'_>> {
     let captures = STAMP.as_ref()?.captures(line)?;
     let whole = captures.get(0)?;
     let said = line
@@ -141,6 +166,14 @@ fn stamped(line: &str) -> Option<(i64, &str, &str)> {
         .split(':')
         .map(|part| part.parse::<i64>().unwrap_or(99));
     let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
+    let hour = match group("half") {
+        // 12 is the hour before 1.
+        Some(half) if (1..=12).contains(&hour) => {
+            hour % 12 + if half.starts_with(['P', 'p']) { 12 } else { 0 }
+        }
+        Some(_) => return None,
+        None => hour,
+    };
     let is_real = (1..=12).contains(&month)
         && (1..=31).contains(&day)
         && hour < 24
@@ -159,7 +192,12 @@ fn stamped(line: &str) -> Option<(i64, &str, &str)> {
     let days = (number("year").unwrap_or(0) * 12 + month) * 31 + day;
     let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
     let stamp = whole.as_str().trim_matches([' ', '[', ']']);
-    Some((seconds * 1_000_000 + micros, stamp, said))
+    Some(Stamped {
+        time: seconds * 1_000_000 + micros,
+        stamp,
+        zone: group("zone"),
+        said,
+    })
 }
 
 #[cfg(test)]
@@ -211,6 +249,86 @@ mod tests {
             "{shown}"
         );
         assert!(shown.contains("\nNov 17 10:33:40 web"), "{shown}");
+    }
+
+    fn timed(times: &[&str]) -> String {
+        let lines: Vec<String> = times
+            .iter()
+            .map(|time| format!("{time} worker[7]: heartbeat ok"))
+            .collect();
+        kept(&lines.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The night of the clock change: an hour and a minute are no minute.
+    #[test]
+    fn another_offset_ends_the_count() {
+        let shown = timed(&[
+            "2025-10-26T02:57:00+02:00",
+            "2025-10-26T02:58:00+02:00",
+            "2025-10-26T02:59:00+02:00",
+            "2025-10-26T02:59:30+02:00",
+            "2025-10-26T03:00:00+01:00",
+            "2025-10-26T03:01:00+01:00",
+            "2025-10-26T03:02:00+01:00",
+            "2025-10-26T03:03:00+01:00",
+        ]);
+        assert_eq!(
+            shown,
+            "2025-10-26T02:57:00+02:00 worker[7]: heartbeat ok\n [again ×3 until 2025-10-26T02:59:30+02:00, at most 60 s apart]\n2025-10-26T03:00:00+01:00 worker[7]: heartbeat ok\n [again ×3 until 2025-10-26T03:03:00+01:00, at most 60 s apart]\n"
+        );
+        for zones in [["Z", ""], [" UTC", " CET"], [" +0200", " +0100"]] {
+            let times = (0..8).map(|at| format!("2025-10-26 03:00:0{at}{}", zones[at / 4]));
+            let times: Vec<String> = times.collect();
+            let shown = timed(&times.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(shown.matches("again ×3").count(), 2, "{shown}");
+            assert!(
+                shown.contains(&format!("03:00:03{}, at", zones[0])),
+                "{shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_half_of_the_day_is_part_of_the_time() {
+        let shown = timed(&[
+            "2025-11-02 12:59:40 PM",
+            "2025-11-02 12:59:50 PM",
+            "2025-11-02 01:00:00 PM",
+            "2025-11-02 01:00:10 PM",
+        ]);
+        assert!(
+            shown.contains("[again ×3 until 2025-11-02 01:00:10 PM, at most 10 s apart]"),
+            "{shown}"
+        );
+        let shown = timed(&[
+            "2025-11-02 01:00:00 AM",
+            "2025-11-02 01:00:10 AM",
+            "2025-11-02 01:00:20 PM",
+            "2025-11-02 01:00:30 PM",
+        ]);
+        assert!(!shown.contains("again"), "{shown}");
+    }
+
+    /// Each silence is only a little longer than the one before.
+    #[test]
+    fn a_slow_down_is_seen() {
+        let mut second = 0;
+        let mut times = Vec::new();
+        for pace in [2; 20].into_iter().chain(3..43).chain([2; 20]) {
+            second += pace;
+            times.push(format!(
+                "2025-11-02T10:{:02}:{:02}Z",
+                second / 60,
+                second % 60
+            ));
+        }
+        let shown = timed(&times.iter().map(String::as_str).collect::<Vec<_>>());
+        let paces: Vec<&str> = shown
+            .split("at most ")
+            .skip(1)
+            .filter_map(|rest| rest.split(" s").next())
+            .collect();
+        assert_eq!(paces, ["6", "24", "42", "2"], "{shown}");
     }
 
     #[test]

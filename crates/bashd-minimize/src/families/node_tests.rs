@@ -77,7 +77,8 @@ impl Filter for NodeTests {
             .filter(|(_, line)| PASSED.find(line).is_some())
             .map(|(at, _)| at)
             .collect();
-        if said != Some(passed.len() as u64) {
+        let is_broken = input.lines.iter().any(|line| has_inner_tick(line));
+        if said != Some(passed.len() as u64) || is_broken {
             return;
         }
         for at in passed {
@@ -87,6 +88,17 @@ impl Filter for NodeTests {
             }
         }
     }
+}
+
+/// Whether a tick stands behind something else: a program of a test broke the runner's line, so
+/// that other lines of this form may be the program's.
+fn has_inner_tick(line: &str) -> bool {
+    let is_tick = |(_, tick): &(usize, &str)| *tick != "(pass) " || line.ends_with("ms]");
+    let ticks = ["✓ ", "✔ ", "(pass) "].map(|tick| line.rmatch_indices(tick).next());
+    ticks.into_iter().flatten().filter(is_tick).any(|(at, _)| {
+        let before = line.get(..at).unwrap_or_default();
+        !before.trim_start().is_empty()
+    })
 }
 
 /// How many tests passed, as the runner says.
@@ -130,6 +142,24 @@ fn is_slow(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_broken_line_is_known() {
+        for line in [
+            "reindexing 40 shards    ✔ rebuilds search index (412ms)",
+            "x ✓ tests/a.test.js > b 3ms",
+            "seeding(pass) total > adds prices [0.08ms]",
+        ] {
+            assert!(has_inner_tick(line), "{line}");
+        }
+        for line in [
+            "    ✓ adds prices (3 ms)",
+            "(pass) total > adds [0.08ms]",
+            "(pass) is good",
+        ] {
+            assert!(!has_inner_tick(line), "{line}");
+        }
+    }
 
     #[test]
     fn slow_tests_are_known() {

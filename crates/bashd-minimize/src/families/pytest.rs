@@ -68,6 +68,11 @@ impl Filter for Pytest {
         let [command] = input.commands else {
             return;
         };
+        // A test that runs tests of its own prints lines like ours.
+        let sums = input.lines.iter().filter(|line| is_sum(line)).count();
+        if command.program == "unittest" && sums != 1 {
+            return;
+        }
         let shows_bodies = command.arguments.iter().any(|argument| {
             argument.starts_with("--capture")
                 || argument.starts_with("-r")
@@ -174,6 +179,18 @@ fn has_right_percentages(input: &FilterInput<'_>) -> bool {
     lines > 0
 }
 
+/// `Ran 12 tests in 0.1s`
+fn is_sum(line: &str) -> bool {
+    line.strip_prefix("Ran ")
+        .is_some_and(|rest| number_before(rest, " test").is_some())
+}
+
+/// Whether a program of a test broke the line that unittest had begun: other lines of that form may
+/// be the program's.
+fn is_broken(line: &str) -> bool {
+    line.ends_with("ok") && !line.ends_with(" ... ok") || line.matches(" ... ").count() > 1
+}
+
 /// Whether as many tests ended as unittest says it ran, and nothing stands between them.
 fn is_right_unittest(input: &FilterInput<'_>) -> bool {
     let ran = input.lines.iter().rev().find_map(|line| {
@@ -196,7 +213,10 @@ fn is_right_unittest(input: &FilterInput<'_>) -> bool {
         })
         .map(|(_, line)| line.len())
         .sum();
-    ran.is_some_and(|ran| ran > 0 && (ran == ended || ended == 0 && ran == dots as u64))
+    let is_broken = input.lines.iter().any(|line| is_broken(line));
+    ran.is_some_and(|ran| {
+        ran > 0 && !is_broken && (ran == ended || ended == 0 && ran == dots as u64)
+    })
 }
 
 /// Whether unittest says that all went well.

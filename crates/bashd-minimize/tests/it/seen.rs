@@ -222,6 +222,45 @@ fn a_count_that_does_not_hold_keeps_every_line() {
     check_all_kept("npx mocha", 0, &format!("{ticks}\n  40 passing (39ms)\n"));
 }
 
+/// A program that prints in the middle of unittest's line takes that line's end, so that its own
+/// line makes the count of tests right.
+#[test]
+fn a_program_that_breaks_the_line_of_its_test_is_heard() {
+    let passed = |number| format!("test_{number} (tests.m.T.test_{number}) ... ok\n");
+    let tests = many(1..=40, passed);
+    let end = format!("\n{}\nRan 41 tests in 0.812s\n\nOK\n", "-".repeat(70));
+    let begun = "test_up (tests.m.T.test_up) ... ";
+    for (broken, line) in [
+        (
+            format!("{begun}\nmigrate (db.users) ... ok\nok\n"),
+            "migrate (db.users) ... ok",
+        ),
+        (
+            format!("{begun}migrate (db.users) ... ok\nok\n"),
+            &*format!("{begun}migrate (db.users) ... ok"),
+        ),
+        (
+            format!("{begun}migrate (db.users) ... ok\n"),
+            &*format!("{begun}migrate (db.users) ... ok"),
+        ),
+        (
+            format!("{begun}\nmigrate (db.users) ... ok\ndone, ok\n"),
+            "migrate (db.users) ... ok",
+        ),
+    ] {
+        for text in [
+            format!("{tests}{broken}{end}"),
+            format!("{broken}{tests}{end}"),
+        ] {
+            check_whole("python3 -m unittest -v", 0, &text, &[line]);
+        }
+    }
+    // Without it these lines are left out, so the case is one.
+    let text = format!("{tests}{}{end}", passed(41));
+    let shown = digest("python3 -m unittest -v", 0, &text, Reach::All).unwrap();
+    assert!(!shown.text.contains("test_7 "), "{}", shown.text);
+}
+
 #[test]
 fn what_takes_a_second_or_longer_is_shown() {
     let slow = "    ✓ syncs the inventory (48213 ms)";

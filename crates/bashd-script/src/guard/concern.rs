@@ -7,11 +7,11 @@
 
 use super::directory::Directories;
 use super::git::{self, GitCall};
+use super::name_index::{About, NameIndex, whole_bit};
 use super::tool_rows::{self, ToolRow};
 use super::user_rule::Decision;
 use super::{Ancestors, DOCUMENTED, RULES, Rule};
-use crate::script::{Assigned, Beginnings, NameMap, Redirect, Script, SimpleCommand, Span, Word};
-use std::sync::OnceLock;
+use crate::script::{Assigned, Beginnings, Redirect, Script, SimpleCommand, Span, Word};
 
 /// Something that a rule is about, and when that offends.
 #[derive(Debug)]
@@ -48,38 +48,36 @@ pub(super) struct ProgramCall<'a> {
 }
 
 impl Concern {
-    /// What it has against a command.
-    pub(super) fn judge(&self, suspect: &Suspect<'_>, ancestors: Ancestors) -> Decision {
+    /// What it has against a command; `number` is its own, among all concerns.
+    pub(super) fn judge(
+        &self,
+        suspect: &Suspect<'_>,
+        number: usize,
+        ancestors: Ancestors,
+    ) -> Decision {
         let Suspect {
+            about,
             command,
-            name,
             git,
             directory,
             ..
         } = suspect;
         match self {
-            Self::Programs { names, judge } => {
-                let is_named = |name: &str| names.iter().any(|known| is_called(name, known));
-                if !name.is_some_and(is_named) {
-                    return Decision::Allow;
-                }
-                judge(&ProgramCall {
-                    words: command.arguments(),
-                    command,
-                    directory,
-                    ancestors,
-                })
-            }
-            Self::Git { subcommands, judge } => match git {
-                Some(call) if subcommands.contains(&&*call.subcommand) => judge(call),
+            Self::Programs { judge, .. } if about.has(number) => judge(&ProgramCall {
+                words: command.arguments(),
+                command,
+                directory,
+                ancestors,
+            }),
+            Self::Git { judge, .. } => match git {
+                Some(call) if about.has(number) => judge(call),
                 _ => Decision::Allow,
             },
-            Self::Tools(rows) => match name {
-                // `RAILS_ENV=test` and the like: what is lost was made for a test.
-                Some(_) if is_for_tests(command) => Decision::Allow,
-                Some(name) => tool_rows::judge(rows, name, command.arguments()),
-                None => Decision::Allow,
-            },
+            // `RAILS_ENV=test` and the like: what is lost was made for a test.
+            Self::Tools(_) if about.has(number) && !is_for_tests(command) => {
+                tool_rows::judge(about.rows(number), command.arguments())
+            }
+            Self::Programs { .. } | Self::Tools(_) => Decision::Allow,
             Self::Written(judge) => {
                 let redirects = command.redirects.iter();
                 let written = redirects.filter(|redirect| redirect.operator.writes());
@@ -90,7 +88,7 @@ impl Concern {
     }
 
     /// How the names begin of the commands that it is about; none for what it finds by redirects.
-    const fn names(&self) -> ConcernNames {
+    pub(super) const fn names(&self) -> ConcernNames {
         match self {
             Self::Programs { names, .. } => ConcernNames::Listed(names),
             Self::Git { .. } => ConcernNames::Listed(git::NAMES),
@@ -127,20 +125,21 @@ pub(super) enum Sign {
 #[derive(Clone, Copy)]
 pub(super) struct Sought<'a> {
     suspects: &'a [Suspect<'a>],
+    rules: &'a [u64],
     bit: u64,
 }
 
 impl<'a> Sought<'a> {
     /// They, with their places among all commands.
     pub(super) fn commands(self) -> impl Iterator<Item = (usize, &'a SimpleCommand)> {
-        let mine = self.suspects.iter();
-        let mine = mine.filter(move |suspect| suspect.rules & self.bit != 0);
-        mine.map(|suspect| (suspect.at, suspect.command))
+        let mine = self.rules.iter().zip(self.suspects);
+        let mine = mine.filter(move |(rules, _)| **rules & self.bit != 0);
+        mine.map(|(_, suspect)| (suspect.at, suspect.command))
     }
 }
 
 /// The names of the commands that a concern is about.
-enum ConcernNames {
+pub(super) enum ConcernNames {
     Listed(&'static [&'static str]),
     OfRows(&'static [ToolRow]),
 }
@@ -153,115 +152,13 @@ fn is_for_tests(command: &SimpleCommand) -> bool {
     })
 }
 
-fn is_called(name: &str, known: &str) -> bool {
-    match known.strip_suffix('*') {
-        Some(beginning) => name.starts_with(beginning),
-        None => name == known,
-    }
-}
-
 /// How the names begin that any compiled-in rule is about.
-static NAMES: Beginnings = names_of(DOCUMENTED, names_of(RULES, Beginnings::NONE));
-
-/// How far the bits of rules that look at a whole script are from those that look at each command.
-const WHOLE: u32 = 32;
-const _: () = assert!(
-    RULES.len() <= WHOLE as usize,
-    "there are more rules than bits"
-);
-
-/// Which rules are about commands of a name, as a bit for each by its place in [`RULES`].
-struct NameIndex {
-    names: NameMap<u64>,
-    beginnings: Vec<(&'static str, u64)>,
-    /// Of rules about files that are written.
-    written: u64,
-    /// Of rules that look for a sign.
-    hidden_names: u64,
-    redirects: u64,
-    functions: u64,
-}
-
-impl NameIndex {
-    fn get() -> &'static Self {
-        static INDEX: OnceLock<NameIndex> = OnceLock::new();
-        INDEX.get_or_init(Self::new)
-    }
-
-    fn new() -> Self {
-        let mut index = Self {
-            names: NameMap::default(),
-            beginnings: Vec::new(),
-            written: 0,
-            hidden_names: 0,
-            redirects: 0,
-            functions: 0,
-        };
-        for rule in RULES.iter().chain(DOCUMENTED) {
-            let bit = bit_of(rule);
-            if let Some(whole) = rule.judge.whole() {
-                index.add_whole(whole, bit << WHOLE);
-            }
-            for concern in rule.judge.concerns() {
-                match concern.names() {
-                    ConcernNames::Listed(names) => {
-                        for name in names {
-                            index.add(name, bit);
-                        }
-                    }
-                    ConcernNames::OfRows(rows) => {
-                        let names = rows.iter().flat_map(|row| row.programs);
-                        for name in names {
-                            index.add(name, bit);
-                        }
-                    }
-                }
-                if matches!(concern, Concern::Written(_)) {
-                    index.written |= bit;
-                }
-            }
-        }
-        index
-    }
-
-    fn add_whole(&mut self, whole: &WholeConcern, bit: u64) {
-        for name in whole.names.iter().copied().flatten() {
-            self.add(name, bit);
-        }
-        for sign in whole.signs {
-            match sign {
-                Sign::HiddenName => self.hidden_names |= bit,
-                Sign::Redirect => self.redirects |= bit,
-                Sign::Function => self.functions |= bit,
-            }
-        }
-    }
-
-    fn add(&mut self, name: &'static str, bit: u64) {
-        match name.strip_suffix('*') {
-            Some(beginning) => self.beginnings.push((beginning, bit)),
-            None => *self.names.entry(name).or_default() |= bit,
-        }
-    }
-
-    fn of(&self, name: &str) -> u64 {
-        let exact = self.names.get(name).copied().unwrap_or_default();
-        let beginnings = self.beginnings.iter();
-        let beginnings = beginnings.filter(|(beginning, _)| name.starts_with(beginning));
-        beginnings.fold(exact, |bits, (_, bit)| bits | bit)
-    }
-}
-
-/// The bit of a rule; a document's has that of the rule of the same name.
-pub(super) fn bit_of(rule: &Rule) -> u64 {
-    let place = RULES.iter().position(|known| known.name == rule.name);
-    place.map_or(0, |place| 1 << place)
-}
+pub(super) static NAMES: Beginnings = names_of(DOCUMENTED, names_of(RULES, Beginnings::NONE));
 
 /// A command that a rule may have something against, with what every rule asks of it.
 pub(super) struct Suspect<'a> {
-    /// The rules that are about it.
-    rules: u64,
+    /// The rules and concerns that are about it.
+    about: About,
     /// Its place among all commands.
     at: usize,
     pub(super) command: &'a SimpleCommand,
@@ -275,6 +172,9 @@ pub(super) struct Suspect<'a> {
 /// rule is about.
 pub(super) struct Suspects<'a> {
     list: Vec<Suspect<'a>>,
+    /// The rules that are about each of them: every rule goes through these, and most rules are
+    /// about few.
+    rules_of: Vec<u64>,
     /// The rules that are about any of them, or about the script.
     rules: u64,
 }
@@ -284,30 +184,49 @@ impl<'a> Suspects<'a> {
     pub(super) fn of(script: &'a Script) -> Self {
         let index = NameIndex::get();
         let mut directories = Directories::default();
-        let settings = git::Settings::of(script);
+        let mut settings = git::Settings::new(script);
         let mut list = Vec::new();
+        let mut rules_of = Vec::new();
         let mut rules = 0;
         for (at, command) in script.commands.iter().enumerate() {
             directories.enter(command);
             let name = command.name();
-            let mine = index.of_command(command, name);
-            if mine != 0 {
-                rules |= mine;
+            settings.see(command, name);
+            let about = index.of_command(command, name);
+            if about.rules != 0 || name.is_some_and(git::is_name) {
+                rules |= about.rules;
+                rules_of.push(about.rules);
                 list.push(Suspect {
-                    rules: mine,
+                    about,
                     at,
                     command,
                     name,
-                    git: git::call(command, &settings),
+                    git: None,
                     directory: directories.of_wrapped(script, command),
                 });
             }
             directories.leave(command, name);
         }
-        if !script.functions.is_empty() {
-            rules |= index.functions;
+        // What a later command sets counts, too.
+        settings.end();
+        for (suspect, rules_of) in list.iter_mut().zip(&mut rules_of) {
+            if suspect.name.is_some_and(git::is_name)
+                && let Some(call) = git::call(suspect.command, &settings)
+            {
+                suspect.about.add(&index.of_subcommand(&call.subcommand));
+                *rules_of = suspect.about.rules;
+                rules |= *rules_of;
+                suspect.git = Some(call);
+            }
         }
-        Self { list, rules }
+        if !script.functions.is_empty() {
+            rules |= index.functions();
+        }
+        Self {
+            list,
+            rules_of,
+            rules,
+        }
     }
 
     /// All of them.
@@ -318,41 +237,21 @@ impl<'a> Suspects<'a> {
     /// Those that the rule with this bit is about, one by one.
     pub(super) fn about(&self, bit: u64) -> impl Iterator<Item = &Suspect<'a>> {
         let bit = bit & self.rules;
-        let list = if bit == 0 { &[] } else { self.list.as_slice() };
-        list.iter().filter(move |suspect| suspect.rules & bit != 0)
+        let rules: &[u64] = if bit == 0 { &[] } else { &self.rules_of };
+        let mine = rules.iter().zip(&self.list);
+        mine.filter(move |(rules, _)| **rules & bit != 0)
+            .map(|(_, suspect)| suspect)
     }
 
     /// Those that the rule with this bit looks for in the script as a whole; none if there is
     /// nothing for it.
     pub(super) fn sought_by(&self, bit: u64) -> Option<Sought<'_>> {
-        let bit = bit << WHOLE;
+        let bit = whole_bit(bit);
         (self.rules & bit != 0).then_some(Sought {
             suspects: &self.list,
+            rules: &self.rules_of,
             bit,
         })
-    }
-}
-
-impl NameIndex {
-    /// The rules that are about a command with this name.
-    fn of_command(&self, command: &SimpleCommand, name: Option<&str>) -> u64 {
-        let mut rules = match name {
-            Some(name) if NAMES.may_have(name) => self.of(name),
-            Some(_) => 0,
-            None if command.words.is_empty() => 0,
-            None => self.hidden_names,
-        };
-        if command.words.first().is_some_and(|word| word.is_worked_out) {
-            rules |= self.hidden_names;
-        }
-        if !command.redirects.is_empty() {
-            rules |= self.redirects;
-            let mut redirects = command.redirects.iter();
-            if redirects.any(|redirect| redirect.operator.writes()) {
-                rules |= self.written;
-            }
-        }
-        rules
     }
 }
 
@@ -448,9 +347,12 @@ mod tests {
         let offends_by = |about: &Concern, text: &str| {
             let script = Script::parse(text);
             let suspects = Suspects::of(&script);
-            let decisions = suspects
-                .iter()
-                .map(|suspect| about.judge(suspect, no_ancestors));
+            let decisions = suspects.list.into_iter().map(|mut suspect| {
+                let name = suspect.name.unwrap_or_default();
+                let call = suspect.git.as_ref().map(|call| &*call.subcommand);
+                suspect.about = About::by_names(about, name, call.unwrap_or_default());
+                about.judge(&suspect, 0, no_ancestors)
+            });
             decisions.max() == Some(Decision::Deny)
         };
         let about = |names| Concern::Programs {

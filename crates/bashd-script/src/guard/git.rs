@@ -24,6 +24,11 @@ const WITH_VALUE: [&str; 8] = [
 pub(super) const NAMES: &[&str] = &[GIT, "git-*", "hub"];
 const GIT: &str = "git";
 
+/// Whether a program of this name may be git.
+pub(super) fn is_name(name: &str) -> bool {
+    name.starts_with(GIT) || name == "hub"
+}
+
 /// How many aliases may lead to each other.
 const MOST_ALIASES: usize = 4;
 
@@ -180,6 +185,14 @@ fn started(subcommand: &str, arguments: &[Word]) -> Vec<String> {
         "push" | "send-pack" => after(&["--receive-pack", "--exec"]),
         "fetch" | "clone" | "ls-remote" | "fetch-pack" | "pull" => {
             let mut scripts = after(&["--upload-pack", "-u", "--exec"]);
+            if subcommand == "clone" {
+                let settings = after(&["-c", "--config"]).into_iter();
+                let pairs = settings.filter_map(|text| {
+                    let (key, value) = text.split_once('=')?;
+                    Some((key.to_owned(), value.to_owned()))
+                });
+                scripts.extend(git_settings::programs_of(&pairs.collect()));
+            }
             let known = arguments.iter().filter_map(Word::known);
             scripts.extend(known.filter_map(|text| Some(text.strip_prefix("ext::")?.to_owned())));
             scripts

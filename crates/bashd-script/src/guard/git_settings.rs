@@ -49,36 +49,45 @@ const PROGRAM_KEYS: &[&str] = &[
 pub(super) struct Settings<'a> {
     script: &'a Script,
     earlier: ConfigPairs,
+    variables: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Settings<'a> {
-    /// Everything that the script sets by variables or by `git config`, wherever it is.
-    pub(super) fn of(script: &'a Script) -> Self {
-        let mut earlier = Vec::new();
-        let mut variables: Vec<(&str, &str)> = Vec::new();
-        for command in &script.commands {
-            for assignment in &command.assignments {
-                if let Assigned::Value(word) = &assignment.value
-                    && assignment.name.starts_with("GIT_CONFIG")
-                    && let Some(value) = word.known()
-                {
-                    variables.push((&assignment.name, value));
-                }
-            }
-            let name = command.name();
-            if matches!(name, Some("export" | "declare" | "env")) {
-                let words = command.arguments().iter().filter_map(Word::known);
-                let pairs = words.filter_map(|word| word.split_once('='));
-                variables.extend(pairs.filter(|(name, _)| name.starts_with("GIT_CONFIG")));
-            }
-            if name.is_some_and(|name| name.starts_with("git") || name == "hub") {
-                earlier.extend(configured(command));
+    /// None so far: every command of the script is still to be seen.
+    pub(super) fn new(script: &'a Script) -> Self {
+        Self {
+            script,
+            earlier: Vec::new(),
+            variables: Vec::new(),
+        }
+    }
+
+    /// What a command sets by variables or by `git config`.
+    pub(super) fn see(&mut self, command: &'a SimpleCommand, name: Option<&str>) {
+        for assignment in &command.assignments {
+            if let Assigned::Value(word) = &assignment.value
+                && assignment.name.starts_with("GIT_CONFIG")
+                && let Some(value) = word.known()
+            {
+                self.variables.push((&assignment.name, value));
             }
         }
-        variables.truncate(MOST_SETTINGS);
-        earlier.extend(of_variables(&variables));
-        earlier.truncate(MOST_SETTINGS);
-        Self { script, earlier }
+        if matches!(name, Some("export" | "declare" | "env")) {
+            let words = command.arguments().iter().filter_map(Word::known);
+            let pairs = words.filter_map(|word| word.split_once('='));
+            let pairs = pairs.filter(|(name, _)| name.starts_with("GIT_CONFIG"));
+            self.variables.extend(pairs);
+        }
+        if name.is_some_and(super::git::is_name) {
+            self.earlier.extend(configured(command));
+        }
+    }
+
+    /// All commands were seen.
+    pub(super) fn end(&mut self) {
+        self.variables.truncate(MOST_SETTINGS);
+        self.earlier.extend(of_variables(&self.variables));
+        self.earlier.truncate(MOST_SETTINGS);
     }
 
     /// Those of the script, and those of one call after them.
@@ -174,8 +183,16 @@ fn configured(command: &SimpleCommand) -> Option<(String, String)> {
         return None;
     }
     let mut words = super::options::operands(arguments).filter_map(Word::known);
-    let key = words.find(|word| word.starts_with("alias."))?;
+    let key = words.find(|word| word.starts_with("alias.") || is_program_key(word))?;
     Some((key.to_owned(), words.next()?.to_owned()))
+}
+
+/// Whether git runs the value of this key as a program.
+fn is_program_key(key: &str) -> bool {
+    let Some((_, last)) = key.rsplit_once('.') else {
+        return false;
+    };
+    PROGRAM_KEYS.contains(&last.to_ascii_lowercase().as_str())
 }
 
 /// The settings in `GIT_CONFIG_KEY_0`, `GIT_CONFIG_VALUE_0` and so on.
@@ -200,6 +217,19 @@ fn of_variables(variables: &[(&str, &str)]) -> ConfigPairs {
 
 /// Texts of settings and of the call's own variables that git hands to a shell.
 pub(super) fn programs(settings: &ConfigPairs, command: &SimpleCommand) -> Vec<String> {
+    let mut scripts = programs_of(settings);
+    for assignment in &command.assignments {
+        if let Assigned::Value(word) = &assignment.value
+            && PROGRAM_VARIABLES.contains(&assignment.name.as_str())
+        {
+            scripts.extend(word.known().map(str::to_owned));
+        }
+    }
+    scripts
+}
+
+/// Texts of settings that git hands to a shell.
+pub(super) fn programs_of(settings: &ConfigPairs) -> Vec<String> {
     let mut scripts = Vec::new();
     for (key, value) in settings {
         let key = key.to_ascii_lowercase();
@@ -208,13 +238,6 @@ pub(super) fn programs(settings: &ConfigPairs, command: &SimpleCommand) -> Vec<S
             scripts.extend(value.strip_prefix('!').map(str::to_owned));
         } else if PROGRAM_KEYS.contains(&last) || key.starts_with("pager.") {
             scripts.push(value.trim_start_matches('!').to_owned());
-        }
-    }
-    for assignment in &command.assignments {
-        if let Assigned::Value(word) = &assignment.value
-            && PROGRAM_VARIABLES.contains(&assignment.name.as_str())
-        {
-            scripts.extend(word.known().map(str::to_owned));
         }
     }
     scripts

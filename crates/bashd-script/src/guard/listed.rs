@@ -15,7 +15,7 @@ const FILTERS: &[&str] = &[
 ];
 
 /// Programs that remove what they are given.
-pub(super) const REMOVERS: &[&str] = &["rm", "grm", "shred", "unlink"];
+pub(super) const REMOVERS: &[&str] = &["rm", "grm", "shred", "unlink", "truncate", "perl"];
 
 /// `find / | xargs rm -rf`, `ls | while read f; do rm "$f"; done`
 pub(super) fn removed(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
@@ -42,6 +42,13 @@ fn takes_list(script: &Script, command: &SimpleCommand) -> bool {
         CommandOrigin::Written | CommandOrigin::ScriptOf(_) => false,
     };
     let in_loop = command.place.inside.contains(Construct::Loop);
+    if command.name() == Some("perl") {
+        // `perl -nle unlink`
+        let by_lines = |word: &Word| has_short(word, "n", "EIMmxCdDFSTW");
+        let removes = |word: &Word| word.known().is_some_and(|text| text.starts_with("unlink"));
+        let words = command.arguments();
+        return words.iter().any(by_lines) && words.iter().any(removes);
+    }
     by_xargs || in_loop
 }
 
@@ -54,10 +61,11 @@ fn of_list(near: &[SimpleCommand], command: &SimpleCommand) -> Decision {
             .name()
             .is_some_and(|name| FILTERS.contains(&name) && name != "xargs")
     };
-    let mut between = near
-        .iter()
-        .filter(|other| feeds(other, command) && other.place.reads_pipe);
-    let is_filtered = between.any(is_filter);
+    let between = || {
+        near.iter()
+            .filter(|other| feeds(other, command) && other.place.reads_pipe)
+    };
+    let is_filtered = between().any(is_filter);
     let here = Directories::default();
     let decisions = sources.map(|source| {
         let paths = || {
@@ -88,27 +96,11 @@ fn of_list(near: &[SimpleCommand], command: &SimpleCommand) -> Decision {
                     decision
                 }
             }
-            Some("git") => {
-                let lists_all = source
-                    .arguments()
-                    .first()
-                    .is_some_and(|word| word.is("ls-files"))
-                    && operands(source.arguments()).count() == 1
-                    && source.arguments().iter().skip(1).all(|word| word.is("-z"));
-                let has = |letters: &str, long: &str| {
-                    let mut words = source.arguments().iter();
-                    words.any(|word| has_short(word, letters, "x") || word.is(long))
-                };
-                // What git does not know, unless it is to ignore it.
-                let lists_untracked = source
-                    .arguments()
-                    .first()
-                    .is_some_and(|word| word.is("ls-files"))
-                    && has("o", "--others")
-                    && !has("i", "--exclude-standard")
-                    && !has("i", "--ignored");
-                Decision::ask_if(lists_all || lists_untracked)
+            // What is picked from a line of `git status` are the names of all that was changed.
+            Some("git") if lists_changes(source) && !between().any(is_chooser) => {
+                return Decision::Ask;
             }
+            Some("git") => Decision::ask_if(lists_files(source)),
             Some("rg") if source.arguments().iter().any(|word| word.is("--files")) => {
                 listed_by_tool(source, 0)
             }
@@ -122,6 +114,41 @@ fn of_list(near: &[SimpleCommand], command: &SimpleCommand) -> Decision {
         }
     });
     decisions.max().unwrap_or(Decision::Allow)
+}
+
+/// Whether a program lets only lines through that are looked for.
+fn is_chooser(command: &SimpleCommand) -> bool {
+    let has_pattern = |word: &Word| word.known_beginning().contains('/');
+    match command.name() {
+        Some("grep" | "egrep" | "fgrep" | "rg" | "head" | "tail" | "fzf" | "sed") => true,
+        Some("awk" | "gawk") => command.arguments().iter().any(has_pattern),
+        _ => false,
+    }
+}
+
+/// `git status --porcelain`
+fn lists_changes(source: &SimpleCommand) -> bool {
+    source
+        .arguments()
+        .first()
+        .is_some_and(|word| word.is("status"))
+}
+
+/// `git ls-files`, `git ls-files -o`: everything that git knows, or does not know and is not to
+/// ignore.
+fn lists_files(source: &SimpleCommand) -> bool {
+    let words = source.arguments();
+    if !words.first().is_some_and(|word| word.is("ls-files")) {
+        return false;
+    }
+    let lists_all = operands(words).count() == 1 && words.iter().skip(1).all(|word| word.is("-z"));
+    let has = |letters: &str, long: &str| {
+        words
+            .iter()
+            .any(|word| has_short(word, letters, "x") || word.is(long))
+    };
+    let is_chosen = has("i", "--exclude-standard") || has("i", "--ignored");
+    lists_all || has("o", "--others") && !is_chosen
 }
 
 /// What `rg --files PATH…` or `fd PATTERN PATH…` list, if that is a tree.

@@ -13,6 +13,7 @@ mod git;
 mod git_settings;
 pub mod interceptor;
 mod listed;
+mod name_index;
 mod no_blind_git_add;
 mod no_broken_access;
 mod no_cloud_loss;
@@ -44,6 +45,7 @@ mod options;
 mod paths;
 mod pipelines;
 pub mod safe_mode;
+mod secrets;
 mod tool_rows;
 mod trees;
 mod user_rule;
@@ -94,6 +96,19 @@ pub struct Objection {
     /// The offending command in the text; the whole text if no single command is to blame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<Span>,
+}
+
+impl Objection {
+    /// One that wants somebody to be asked, of the whole text.
+    pub fn asking(rule: &str, message: String) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            decision: Decision::Ask,
+            message,
+            instead: None,
+            span: None,
+        }
+    }
 }
 
 /// A compiled-in rule.
@@ -213,11 +228,29 @@ pub struct Guard {
     own: Vec<UserRule>,
 }
 
-/// A rule that is on, and its bit: its place in [`RULES`].
+/// A rule that is on.
 #[derive(Debug, Clone, Copy)]
 struct EnabledRule {
     rule: &'static Rule,
+    /// Its bit: its place in [`RULES`].
     bit: u64,
+    /// The number of the first of its concerns.
+    first_concern: usize,
+}
+
+impl EnabledRule {
+    /// The rule at this place of [`RULES`], or of [`DOCUMENTED`] behind them.
+    fn at(place: usize) -> Option<Self> {
+        let rule = match place.checked_sub(RULES.len()) {
+            Some(place) => DOCUMENTED.get(place)?,
+            None => RULES.get(place)?,
+        };
+        Some(Self {
+            rule,
+            bit: name_index::bit_of(rule),
+            first_concern: name_index::concerns_before(place),
+        })
+    }
 }
 
 impl Guard {
@@ -225,19 +258,17 @@ impl Guard {
     /// that are on by default. Unknown names are skipped: the code that reads them checks them.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, own: &[UserRule]) -> Self {
         let mut rules: Vec<EnabledRule> = Vec::new();
-        let mut add = |rule: &'static Rule| {
-            if !rules.iter().any(|known| known.rule.name == rule.name) {
-                rules.push(EnabledRule {
-                    rule,
-                    bit: concern::bit_of(rule),
-                });
+        let mut add = |name: &str| {
+            let place = RULES.iter().position(|rule| rule.name == name);
+            if !rules.iter().any(|known| known.rule.name == name) {
+                rules.extend(place.and_then(EnabledRule::at));
             }
         };
         for name in names {
             if name == DEFAULT_RULES {
-                default_rules().filter_map(rule).for_each(&mut add);
-            } else if let Some(rule) = rule(name) {
-                add(rule);
+                default_rules().for_each(&mut add);
+            } else {
+                add(name);
             }
         }
         Self {
@@ -251,8 +282,9 @@ impl Guard {
     pub fn to_the_letter(mut self) -> Self {
         for enabled in &mut self.rules {
             let name = enabled.rule.name;
-            let documented = DOCUMENTED.iter().find(|known| known.name == name);
-            enabled.rule = documented.unwrap_or(enabled.rule);
+            let place = DOCUMENTED.iter().position(|known| known.name == name);
+            let documented = place.and_then(|place| EnabledRule::at(RULES.len() + place));
+            *enabled = documented.unwrap_or(*enabled);
         }
         self
     }
@@ -356,12 +388,19 @@ impl EnabledRule {
         ancestors: Ancestors,
         found: &mut Vec<Objection>,
     ) {
-        let Self { rule, bit } = self;
+        let Self {
+            rule,
+            bit,
+            first_concern,
+        } = self;
         let concerns = rule.judge.concerns();
         let mut worst = Decision::Allow;
         let mut count = 0;
         for suspect in suspects.about(bit) {
-            let decisions = concerns.iter().map(|about| about.judge(suspect, ancestors));
+            let decisions = concerns
+                .iter()
+                .enumerate()
+                .map(|(number, about)| about.judge(suspect, first_concern + number, ancestors));
             let mut decision = decisions.max().unwrap_or(Decision::Allow);
             if suspect.command.is_guess {
                 // What an unknown name may stand for is not known to be it.

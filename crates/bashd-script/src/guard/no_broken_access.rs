@@ -11,7 +11,7 @@ use crate::script::{Script, SimpleCommand, Span, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_broken_access",
-    denies: "asks about userdel, passwd -d, crontab -r, setenforce 0, setuid shells, removal of system packages, cleared logs",
+    denies: "asks about userdel, passwd -d, crontab -r, setenforce 0, setuid shells, all rights for an account, removal of system packages, cleared logs",
     message: "this removes accounts, protection, scheduled jobs or system packages",
     instead: "List what is there first, then let a person remove it",
     example: "crontab -r",
@@ -136,6 +136,53 @@ const ROWS: &[ToolRow] = &[
     asks(&["vssadmin"], "delete shadows"),
     asks(&["wbadmin"], "delete"),
     asks(&["bcdedit"], ""),
+    // What gives everybody, or one account, all rights.
+    asks(
+        &["aws"],
+        "iam attach-* *AdministratorAccess|*PowerUserAccess|*IAMFullAccess",
+    ),
+    asks(
+        &["aws"],
+        "iam attach-user-policy|put-user-policy|add-user-to-group|create-login-profile|update-assume-role-policy",
+    ),
+    asks(
+        &["aws"],
+        "ec2 authorize-security-group-ingress 0.0.0.0/0|::/0",
+    ),
+    asks(&["aws"], "s3api put-bucket-acl|put-object-acl public-read*"),
+    asks(&["aws"], "s3api put-bucket-policy"),
+    asks(&["gcloud", "gsutil"], "add-iam-policy-binding").with(&[
+        "--role=roles/owner",
+        "--role=roles/editor",
+        "--role=roles/*.admin",
+        "--member=allUsers",
+        "--member=allAuthenticatedUsers",
+        "roles/owner",
+        "roles/editor",
+        "allUsers",
+        "allAuthenticatedUsers",
+    ]),
+    asks(&["az"], "role assignment create").with(&["Owner", "--role=Owner"]),
+    asks(&["kubectl", "oc"], "create clusterrolebinding|rolebinding")
+        .with(&["--clusterrole=cluster-admin", "cluster-admin"]),
+    asks(&["gh"], "ssh-key|gpg-key add"),
+    asks(&["gh"], "pr merge").with(&["--admin"]),
+    asks(&["npm"], "token create"),
+    asks(&["npm"], "owner|access add|grant"),
+    // What watches over the machine.
+    asks(
+        &["pkill", "killall"],
+        "falcon-sensor|auditd|osqueryd|wazuh-agentd|clamd|mdatp|wdavdaemon|fail2ban-server|cbagentd|sentinelone*|ossec*|crowdsec",
+    ),
+    asks(&["update-rc.d"], "ssh|sshd|cron|auditd|ufw disable|remove"),
+    asks(
+        &["sysctl"],
+        "kernel.randomize_va_space=0|kernel.yama.ptrace_scope=0|kernel.sysrq=*|fs.protected_symlinks=0",
+    ),
+    asks(&["fwupdmgr"], "install-blob|downgrade"),
+    asks(&["claude"], "").with(&["--dangerously-skip-permissions"]),
+    asks(&["codex"], "").with(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"]),
+    asks(&["gemini", "qwen"], "").with(&["--yolo"]),
     asks(&["reg"], "delete"),
 ];
 
@@ -159,7 +206,10 @@ fn sets_owner(call: &ProgramCall<'_>) -> Decision {
             "bash", "sh", "zsh", "dash", "python", "python3", "perl", "vim", "find", "cp", "nmap",
             "env", "node",
         ];
-        runs.contains(&last) || last.starts_with("rootbash")
+        let is_hidden = last.starts_with('.')
+            || path.start == PathStart::Root
+                && matches!(path.components.first().map(String::as_str), Some("tmp"));
+        runs.contains(&last) || last.starts_with("rootbash") || is_hidden
     };
     Decision::ask_if(known.iter().any(|text| sets(text)) && operands(call.words).any(is_program))
 }
@@ -240,7 +290,7 @@ fn removes_packages(call: &ProgramCall<'_>) -> Decision {
         ESSENTIAL.iter().any(|name| match name.strip_suffix('*') {
             Some("") => text == "*" || text == "'*'",
             Some(beginning) => text.starts_with(beginning),
-            None => *name == text,
+            None => *name == text.trim_end_matches('*') && !name.is_empty(),
         })
     };
     let forced = has(&[

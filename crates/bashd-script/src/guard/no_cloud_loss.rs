@@ -18,6 +18,15 @@ pub(super) const RULE: Rule = Rule {
             names: &["curl", "http", "https", "xh"],
             judge: deletes_by_request,
         },
+        Concern::Programs {
+            names: &["gh"],
+            judge: |call| {
+                // One run by its number is ordinary work, a list of them is not.
+                let mut words = call.words.iter();
+                let deletes = words.any(|word| word.is("run")) && words.any(|it| it.is("delete"));
+                Decision::ask_if(deletes && words.any(|word| word.known().is_none()))
+            },
+        },
     ]),
 };
 
@@ -41,7 +50,8 @@ const ROWS: &[ToolRow] = &[
     asks(&["eb"], "terminate"),
     asks(&["aws"], "s3 rb"),
     asks(&["aws"], "s3 rm").with(&["--recursive"]),
-    asks(&["aws"], "s3 sync").with(&["--delete"]),
+    // What a build has made can be made again: a site is published that way.
+    asks(&["aws"], "s3 sync").with(&["--delete"]).without(BUILT),
     asks(&["aws"], "s3api delete-*"),
     asks(
         &["aws"],
@@ -59,7 +69,7 @@ const ROWS: &[ToolRow] = &[
     asks(&["gcloud"], "storage rm").with(&["-r", "-R", "--recursive"]),
     asks(&["gsutil"], "rb"),
     asks(&["gsutil"], "rm").with(&["-r", "-R"]),
-    asks(&["gsutil"], "rsync").with(&["-d"]),
+    asks(&["gsutil"], "rsync").with(&["-d"]).without(BUILT),
     asks(&["bq"], "rm"),
     asks(&["az"], "delete|purge|delete-batch"),
     asks(&["aws"], "delete-*|terminate-*|destroy-*|purge-*").without(&[
@@ -120,6 +130,14 @@ const ROWS: &[ToolRow] = &[
     asks(&["vault"], "secrets|auth disable"),
     asks(&["consul"], "kv delete").with(&["-recurse"]),
     asks(&["ansible"], "").with(&["rm -rf*"]),
+    asks(&["ansible"], "file *state=absent|state=absent*"),
+    asks(&["aws"], "autoscaling update-auto-scaling-group 0 0"),
+    asks(TERRAFORM, "apply").with(&["-replace*", "--replace*"]),
+    asks(&["sst"], "remove"),
+    asks(&["qm", "pct"], "destroy"),
+    asks(&["proxmox-backup-client"], "forget|prune"),
+    asks(&["gh"], "issue delete"),
+    asks(&["nats"], "stream|consumer|kv|object rm|purge|del"),
     asks(&["packer"], "destroy"),
     asks(&["vagrant"], "destroy").with(&["-f", "--force"]),
     asks(&["stripe"], "delete"),
@@ -128,6 +146,36 @@ const ROWS: &[ToolRow] = &[
         &["rabbitmqctl"],
         "reset|force_reset|delete_vhost|delete_user|purge_queue",
     ),
+];
+
+/// Directories that builds fill.
+const BUILT: &[&str] = &[
+    "dist",
+    "dist/",
+    "./dist",
+    "./dist/",
+    "dist/*",
+    "build",
+    "build/",
+    "./build",
+    "./build/",
+    "out",
+    "out/",
+    "./out",
+    "./out/",
+    "public",
+    "public/",
+    "./public",
+    "./public/",
+    "_site",
+    "_site/",
+    "./_site",
+    "site",
+    "site/",
+    "./site",
+    "./site/",
+    ".output/*",
+    "target/*",
 ];
 
 /// A request that deletes a repository, an index, or everything of a service.

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
             judge: all_containers,
         },
         Concern::Programs {
-            names: &["kubectl", "oc", "k3s"],
+            names: &["kubectl", "oc", "k3s", "k"],
             judge: kubectl,
         },
     ]),
@@ -53,6 +53,10 @@ const ROWS: &[ToolRow] = &[
     asks(&["kubectl", "oc"], "drain"),
     asks(&["kubectl", "oc"], "replace").with(&["--force"]),
     asks(&["oc"], "delete project"),
+    asks(
+        &["kubectl", "oc"],
+        "patch *\"finalizers\":null}}|*\"finalizers\":[]}}",
+    ),
     asks(&["kubeadm"], "reset"),
     asks(&["k3s-uninstall.sh", "k3s-killall.sh"], ""),
     asks(&["etcdctl"], "del"),

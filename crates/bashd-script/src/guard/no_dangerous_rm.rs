@@ -4,7 +4,7 @@ use super::concern::{ProgramCall, WholeConcern};
 use super::options::{has_short, is_long, operands};
 use super::paths::{Path, PathStart, could_match, matches_all_names};
 use super::{Concern, Decision, Rule, RuleJudge, trees};
-use crate::script::Word;
+use crate::script::{Word, WordPart};
 
 const NAMES: &[&str] = &["rm", "grm"];
 
@@ -33,7 +33,14 @@ pub(super) const RULE: Rule = Rule {
                     "del-cli",
                 ],
                 judge: |call| {
-                    let paths = operands(call.words).map(|word| resolved(call, word));
+                    // Some match patterns themselves: `del-cli '/**'`.
+                    let everything = |word: &Word| match word.known() {
+                        Some(text) if text.ends_with('*') => {
+                            Word::of(text.trim_end_matches('*'), word.span)
+                        }
+                        _ => word.clone(),
+                    };
+                    let paths = operands(call.words).map(|word| resolved(call, &everything(word)));
                     let worst =
                         paths.map(|path| trees::of_file(&path).max(trees::of_removal(&path)));
                     worst.max().unwrap_or(Decision::Allow)
@@ -110,12 +117,27 @@ fn of_rm(call: &ProgramCall<'_>) -> Decision {
         let path = resolved(call, word);
         let file = trees::of_file(&path);
         if recursive {
-            file.max(trees::of_removal(&path))
+            let all = Decision::ask_if(is_root_without_value(word));
+            file.max(trees::of_removal(&path)).max(all)
         } else {
             file
         }
     });
     decisions.max().unwrap_or(Decision::Allow)
+}
+
+/// `/$x`, of which nothing says what `x` is: without a value it is everything. The words of a
+/// function are given where it is called.
+fn is_root_without_value(word: &Word) -> bool {
+    let Some((WordPart::Text(root), rest)) = word.parts.split_first() else {
+        return false;
+    };
+    let is_name = |part: &WordPart| match part {
+        WordPart::Variable { name, .. } => !name.starts_with(|c: char| !c.is_ascii_alphabetic()),
+        WordPart::Text(text) => text == "/",
+        _ => false,
+    };
+    root.chars().all(|c| c == '/') && !rest.is_empty() && rest.iter().all(is_name)
 }
 
 fn is_dangerous(words: &[Word]) -> bool {

@@ -113,6 +113,14 @@ const ROWS: &[ToolRow] = &[
     asks(&["flyway"], "clean"),
     asks(&["liquibase"], "drop-all|dropAll"),
     asks(&["elasticsearch-users"], "userdel"),
+    asks(&["drizzle-kit"], "drop"),
+    asks(
+        &["symfony", "console", "php", "doctrine"],
+        "doctrine:database:drop|doctrine:schema:drop|orm:schema-tool:drop",
+    )
+    .with(&["--force", "-f"]),
+    asks(&["wp"], "db reset|drop|clean"),
+    asks(&["drush"], "sql-drop|sql:drop|site-install"),
 ];
 
 /// A database whose name says that it is for tests.

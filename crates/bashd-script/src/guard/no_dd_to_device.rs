@@ -3,6 +3,7 @@
 use super::concern::ProgramCall;
 use super::no_dangerous_rm::resolved;
 use super::no_system_writes::is_harmless_device;
+use super::options::has_short;
 use super::{Concern, Decision, Rule, RuleJudge, trees};
 use crate::script::Word;
 
@@ -18,6 +19,15 @@ pub(super) const RULE: Rule = Rule {
             judge,
         },
         Concern::Programs {
+            names: &["socat"],
+            judge: |call| {
+                let last = call.words.last().map(Word::known_beginning);
+                let file = last.and_then(|text| text.split_once(':'));
+                let target = file.map(|(_, path)| path.split(',').next().unwrap_or_default());
+                Decision::deny_if(target.is_some_and(is_device))
+            },
+        },
+        Concern::Programs {
             names: &[
                 "ddrescue",
                 "dd_rescue",
@@ -29,19 +39,24 @@ pub(super) const RULE: Rule = Rule {
             ],
             judge: |call| {
                 let writes = match call.command.name() {
-                    Some("badblocks") => has_any(call.words, &["-w", "-n"]),
-                    Some("hdparm") => {
-                        begins(call.words, "--security-erase") || begins(call.words, "--make-bad")
+                    Some("badblocks") => {
+                        call.words.iter().any(|word| has_short(word, "wn", "btcdp"))
                     }
+                    Some("hdparm") => ["--security-erase", "--make-bad", "--trim-sector"]
+                        .iter()
+                        .any(|option| begins(call.words, option)),
                     _ => true,
                 };
-                let last = call
-                    .words
-                    .iter()
-                    .rev()
-                    .filter_map(Word::known)
-                    .find(|text| !text.starts_with('-'));
-                Decision::deny_if(writes && last.is_some_and(is_device))
+                let is_operand = |text: &&str| {
+                    !text.starts_with('-') && !text.bytes().all(|byte| byte.is_ascii_digit())
+                };
+                let mut operands = call.words.iter().filter_map(Word::known).filter(is_operand);
+                let target = match call.command.name() {
+                    // Behind the target stands the file in which it keeps what it has done.
+                    Some("ddrescue") => operands.nth(1),
+                    _ => operands.next_back(),
+                };
+                Decision::deny_if(writes && target.is_some_and(is_device))
             },
         },
     ]),
@@ -66,11 +81,6 @@ fn judge(call: &ProgramCall<'_>) -> Decision {
 pub(super) fn is_device(path: &str) -> bool {
     let path = path.replace("//", "/").replace("/./", "/");
     path.starts_with("/dev/") && !is_harmless_device(&path)
-}
-
-fn has_any(words: &[Word], options: &[&str]) -> bool {
-    let mut known = words.iter().filter_map(Word::known);
-    known.any(|text| options.contains(&text))
 }
 
 fn begins(words: &[Word], beginning: &str) -> bool {

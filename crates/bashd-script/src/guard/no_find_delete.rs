@@ -4,7 +4,7 @@ use super::concern::ProgramCall;
 use super::no_dangerous_rm::resolved;
 use super::paths::{Path, PathStart};
 use super::{Concern, Decision, Rule, RuleJudge, trees};
-use crate::script::Word;
+use crate::script::{Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_find_delete",
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     example: "find / -name '*.log' -delete",
     judge: RuleJudge::Each(&[
         Concern::Programs {
-            names: &["find", "gfind"],
+            names: &["find", "gfind", "bfs"],
             judge: find,
         },
         Concern::Programs {
@@ -107,20 +107,25 @@ fn runs_remover(words: &[Word]) -> bool {
     };
     let rest = words.get(at + 1..).unwrap_or_default();
     // Without what was found, the same files go each time: rm's own rule judges them.
-    if !rest
-        .iter()
-        .any(|word| word.known().is_none_or(|text| text.contains("{}")))
-    {
+    let has_place = |word: &Word| {
+        let mut parts = word.parts.iter();
+        parts.any(|part| matches!(part, WordPart::Text(text) | WordPart::Glob(text) if text.contains("{}")))
+    };
+    if !rest.iter().any(has_place) {
         return false;
     }
     let mut rest = rest.iter().take(12);
     rest.any(|word| {
         let program = word.known().and_then(|program| program.rsplit('/').next());
         program.is_some_and(|program| REMOVERS.contains(&program) && program != "mv")
-            || word
-                .known()
-                .is_some_and(|text| text.starts_with("rm ") || text.contains("; rm "))
+            || word.known().is_some_and(is_removing_text)
     })
+}
+
+/// A script, or a file that is copied over others.
+fn is_removing_text(text: &str) -> bool {
+    let empties = [": >", ":>", "cat /dev/null >", "; rm "];
+    text == "/dev/null" || text.starts_with("rm ") || empties.iter().any(|it| text.contains(it))
 }
 
 /// `fd . / -x rm`

@@ -5,7 +5,7 @@ use super::options::{has_short, is_long};
 use super::{Concern, Decision, Rule, RuleJudge};
 use crate::script::Word;
 
-const SUBCOMMANDS: &[&str] = &["push", "send-pack"];
+const SUBCOMMANDS: &[&str] = &["push", "send-pack", "http-push"];
 
 /// Also what deletes: nobody else has it then.
 pub(super) const RULE: Rule = Rule {

@@ -100,7 +100,13 @@ fn by_code(sought: Sought<'_>) -> Option<Span> {
         command.name().is_some_and(is_interpreter)
             && (code_has(
                 command,
-                &["fork while", "while(1){fork", "loop{fork", "fork() while"],
+                &[
+                    "fork while",
+                    "while(1){fork",
+                    "loop{fork",
+                    "loop { fork",
+                    "fork() while",
+                ],
             ) || code_has(command, &["os.fork()", "fork()", "fork;"])
                 && code_has(command, &["while", "loop", "for(;;)"])
                 && code_has(

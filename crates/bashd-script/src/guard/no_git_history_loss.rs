@@ -36,7 +36,11 @@ pub(super) const RULE: Rule = Rule {
             subcommands: &["gc"],
             judge: |call| {
                 let now = |word: &Word| matches!(word.known(), Some("--prune=now" | "--prune=all"));
-                Decision::ask_if(call.arguments.iter().any(now))
+                let by_setting = call.settings.iter().any(|(key, value)| {
+                    let is_key = key.eq_ignore_ascii_case("gc.pruneexpire");
+                    is_key && matches!(value.as_str(), "now" | "all")
+                });
+                Decision::ask_if(call.arguments.iter().any(now) || by_setting)
             },
         },
         Concern::Git {
@@ -73,6 +77,14 @@ pub(super) const RULE: Rule = Rule {
             judge: |call| {
                 let edits = |word: &Word| word.is("--edit") || word.is("--graft");
                 Decision::ask_if(call.arguments.iter().any(edits))
+            },
+        },
+        Concern::Git {
+            subcommands: &["lfs"],
+            judge: |call| {
+                let mut verbs = operands(&call.arguments).filter_map(Word::known);
+                let is_migration = verbs.next() == Some("migrate");
+                Decision::ask_if(is_migration && matches!(verbs.next(), Some("import" | "export")))
             },
         },
         Concern::Programs {

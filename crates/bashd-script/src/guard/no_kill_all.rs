@@ -89,7 +89,9 @@ const WITH_VALUE: &str = "usgGUPtnoyZFdc";
 fn kill(call: &ProgramCall<'_>) -> Decision {
     let targets = targets(call.words);
     let is = |pid: &str| targets.iter().any(|word| word.is(pid));
-    if is("-1") || is("1") {
+    // `kill -1` alone names no process, and is not meant as a signal.
+    let is_alone = matches!(call.words, [word] if word.is("-1"));
+    if is("-1") || is("1") || is_alone {
         return Decision::Deny;
     }
     let names_parent = |word: &Word| {

@@ -2,7 +2,7 @@
 
 use super::concern::ProgramCall;
 use super::no_dd_to_device::is_device;
-use super::options::operands;
+use super::options::{has_short, operands};
 use super::tool_rows::{ToolRow, asks};
 use super::{Concern, Decision, Rule, RuleJudge};
 use crate::script::Word;
@@ -27,13 +27,22 @@ pub(super) const RULE: Rule = Rule {
                 "mkreiserfs",
                 "bcachefs",
             ],
-            judge: |call| Decision::deny_if(!only_asks(call.words) && names_device(call)),
+            judge: |call| {
+                // For FAT, exFAT and others `-n` is a name.
+                let is_label = |word: &Word| word.is("-n") && !is_extended(call);
+                let words: Vec<Word> = call
+                    .words
+                    .iter()
+                    .filter(|it| !is_label(it))
+                    .cloned()
+                    .collect();
+                Decision::deny_if(!only_asks(&words) && names_device(call))
+            },
         },
         Concern::Programs {
             names: &["wipefs"],
             judge: |call| {
-                let erases =
-                    |word: &Word| super::options::has_short(word, "ao", "t") || word.is("--all");
+                let erases = |word: &Word| has_short(word, "ao", "t") || word.is("--all");
                 Decision::deny_if(call.words.iter().any(erases) && !only_asks(call.words))
             },
         },
@@ -63,18 +72,31 @@ const ROWS: &[ToolRow] = &[
     asks(&["zfs"], "rollback").with(&["-r", "-R"]),
     asks(&["lvremove", "vgremove", "pvremove", "lvreduce"], "").denies(),
     asks(&["mdadm"], "")
-        .with(&["--zero-superblock", "--stop", "--fail"])
+        .with(&["--zero-superblock", "--stop", "--fail", "--create", "-C"])
         .denies(),
+    asks(&["pvcreate", "vgcreate"], "/dev/*")
+        .with(&["-f", "-ff", "--force"])
+        .denies(),
+    asks(&["pvcreate"], "/dev/*"),
+    asks(&["xfs_repair"], "").with(&["-L"]),
     asks(&["nvme"], "format|sanitize|delete-ns").denies(),
     asks(&["sg_format", "sg_sanitize"], "").denies(),
-    asks(&["btrfs"], "subvolume delete"),
+    asks(&["btrfs"], "su* d*"),
     asks(
         &["diskutil"],
         "eraseDisk|eraseVolume|partitionDisk|zeroDisk|secureErase|reformat|randomDisk",
     )
     .denies(),
     asks(&["diskutil"], "apfs deleteContainer|deleteVolume").denies(),
-    asks(&["btrfs"], "device remove|delete"),
+    asks(&["btrfs"], "dev* rem*|del*"),
+    asks(
+        &["flash_erase", "flash_eraseall", "flashcp", "nandwrite"],
+        "/dev/*",
+    )
+    .denies(),
+    asks(&["gpart"], "destroy|delete").denies(),
+    asks(&["bmaptool"], "copy /dev/*").denies(),
+    asks(&["ntfsclone"], "/dev/*").with(&["--overwrite", "-O"]),
     asks(&["losetup"], "").with(&["-D", "--detach-all"]),
     asks(&["tmutil"], "delete*"),
     asks(&["grub-install", "grub2-install"], ""),
@@ -92,6 +114,20 @@ const ROWS: &[ToolRow] = &[
     asks(&["format"], "c:|C:"),
     asks(&["format.com"], ""),
 ];
+
+/// Whether an ext file system is made: of the others none has `-n` for trying.
+fn is_extended(call: &ProgramCall<'_>) -> bool {
+    let name = call.command.name().unwrap_or_default();
+    let is_other = |word: &Word| {
+        ["fat", "ntfs"]
+            .iter()
+            .any(|kind| word.known_beginning().ends_with(kind))
+    };
+    match name {
+        "mkfs" => !call.words.iter().any(is_other),
+        name => name.starts_with("mkfs.ext") || name == "mke2fs",
+    }
+}
 
 fn only_asks(words: &[Word]) -> bool {
     let asks = [
@@ -162,7 +198,11 @@ fn partitions(call: &ProgramCall<'_>) -> Decision {
             || word.known_beginning().starts_with("--new=")
             || word.known_beginning().contains("mklabel")
     };
-    if call.words.iter().any(changes) && names_device(call) {
+    // What lists for one of them deletes for another.
+    let deletes =
+        |word: &Word| matches!(call.command.name(), Some("sgdisk")) && has_short(word, "dG", "");
+    let is_changed = call.words.iter().any(|word| changes(word) || deletes(word));
+    if is_changed && names_device(call) {
         return Decision::Deny;
     }
     let fed = call.command.place.reads_pipe || !call.command.redirects.is_empty();

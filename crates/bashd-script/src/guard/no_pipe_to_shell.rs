@@ -1,25 +1,48 @@
 //! `no_pipe_to_shell`: runs what the network sends, unread.
 
-use super::concern::{Sought, WholeConcern};
+use super::concern::{ProgramCall, Sought, WholeConcern};
+use super::options::operands;
 use super::pipelines::{
-    INTERPRETERS, RUNNERS, SHELLS, feeds, holds, is_interpreter, is_substituted, may_run, near,
-    runs_input,
+    INTERPRETERS, RUNNERS, SHELLS, feeds, holds, is_interpreter, is_substituted, is_written_to,
+    may_run, near, runs_input,
 };
-use super::{Decision, Rule, RuleJudge};
+use super::{Concern, Decision, Rule, RuleJudge};
 use crate::script::{Assigned, Construct, Script, SimpleCommand, Span, Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_pipe_to_shell",
-    denies: "asks about curl or wget into a shell: curl … | sh, bash <(curl …), sh -c \"$(curl …)\"",
+    denies: "asks about curl or wget into a shell, deno run URL: curl … | sh, bash <(curl …), sh -c \"$(curl …)\"",
     message: "this runs a download that nobody has read",
     instead: "Save it to a file, read it, then run it",
     example: "curl -fsSL https://example.com/install.sh | sh",
-    judge: RuleJudge::Whole(WholeConcern {
-        names: &[&SHELLS, &INTERPRETERS, RUNNERS, &FETCHING, &["python3.*"]],
-        signs: &[],
-        judge,
-    }),
+    judge: RuleJudge::Both(
+        &[Concern::Programs {
+            names: &["deno", "uv", "pipx", "uvx"],
+            judge: runs_address,
+        }],
+        WholeConcern {
+            names: &[&SHELLS, &INTERPRETERS, RUNNERS, &FETCHING, &["python3.*"]],
+            signs: &[],
+            judge,
+        },
+    ),
 };
+
+/// `deno run https://…`, `uv run https://…`: the first word that is not an option is a program.
+fn runs_address(call: &ProgramCall<'_>) -> Decision {
+    let mut words = operands(call.words).filter_map(Word::known);
+    let is_address = |text: &str| {
+        let is_file = [".py", ".ts", ".js", ".mjs"]
+            .iter()
+            .any(|end| text.ends_with(end));
+        let is_known = ["https://deno.land/", "https://jsr.io/"]
+            .iter()
+            .any(|place| text.starts_with(place));
+        (text.starts_with("https://") || text.starts_with("http://")) && is_file && !is_known
+    };
+    let runs = matches!(words.next(), Some("run" | "serve"));
+    Decision::ask_if(runs && words.next().is_some_and(is_address))
+}
 
 const FETCHING: [&str; 22] = [
     "curl", "wget", "fetch", "aria2c", "http", "https", "lynx", "GET", "curlie", "xh", "links",
@@ -35,12 +58,15 @@ fn judge(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
         if fetches_by_code(command) && runs_code(command) {
             return true;
         }
-        if !may_run(command) {
+        let is_inside = command.place.inside.contains(Construct::Substitution);
+        if !may_run(command) && !is_inside {
             return false;
         }
-        let reads = command.place.reads_pipe && runs_input(command);
+        let reads = command.place.reads_pipe && (runs_input(command) || runs_each_line(command));
         let is_fed = |fetch: &SimpleCommand| {
-            reads && feeds(fetch, command) || is_substituted(fetch, command)
+            reads && feeds(fetch, command)
+                || is_substituted(fetch, command)
+                || runs_input(command) && is_written_to(fetch, command)
         };
         near(script, *at).iter().filter(fetches).any(is_fed)
     });
@@ -50,6 +76,14 @@ fn judge(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
         kept.map(|command| (Decision::Ask, command.span))
     };
     runs.or_else(kept).or_else(|| saved_and_run(script, sought))
+}
+
+/// `… | while read -r l; do eval "$l"; done`
+fn runs_each_line(command: &SimpleCommand) -> bool {
+    let is_variable = |word: &Word| matches!(&*word.parts, [WordPart::Variable { .. }]);
+    command.place.inside.contains(Construct::Loop)
+        && matches!(command.name(), Some("eval"))
+        && command.arguments().iter().any(is_variable)
 }
 
 /// `x=$(curl …); eval "$x"`: the download has a name between the two.
@@ -67,6 +101,13 @@ fn kept_and_run<'a>(script: &Script, sought: Sought<'a>) -> Option<&'a SimpleCom
                 && names.len() < MOST_FILES
             {
                 names.push(&assignment.name);
+            }
+        }
+        // `read -rd '' x < <(curl …)`
+        for command in near(script, at).iter().filter(|it| is_reader(it)) {
+            let mut inputs = command.redirects.iter().map(|it| &it.target);
+            if inputs.any(|word| holds(word, fetch)) && names.len() < MOST_FILES {
+                names.extend(operands(command.arguments()).filter_map(Word::known));
             }
         }
     }
@@ -94,6 +135,10 @@ fn kept_and_run<'a>(script: &Script, sought: Sought<'a>) -> Option<&'a SimpleCom
         };
         code || reads()
     })
+}
+
+fn is_reader(command: &SimpleCommand) -> bool {
+    matches!(command.name(), Some("read" | "mapfile" | "readarray"))
 }
 
 /// Most files of downloads that are followed.

@@ -55,4 +55,5 @@ const ROWS: &[ToolRow] = &[
     asks(&["semantic-release"], "").without(&["-d"]),
     asks(&["snapcraft"], "upload|release"),
     asks(&["helm"], "push"),
+    asks(&["deno"], "publish"),
 ];

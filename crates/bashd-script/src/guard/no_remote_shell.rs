@@ -5,7 +5,7 @@ use super::no_pipe_to_shell::code_has;
 use super::options::has_short;
 use super::pipelines::{INTERPRETERS, SHELLS, feeds, near};
 use super::{Concern, Decision, Rule, RuleJudge};
-use crate::script::{Script, SimpleCommand, Span, Word};
+use crate::script::{Redirect, Script, SimpleCommand, Span, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_remote_shell",
@@ -43,8 +43,40 @@ pub(super) const RULE: Rule = Rule {
                 },
             },
             Concern::Programs {
+                names: &["ssh", "autossh"],
+                judge: |call| {
+                    // A way back in: `ssh -R 2222:localhost:22 host`.
+                    let has_way = |word: &Word| has_short(word, "R", "BbcDEeFIiJLlmOopQSWw");
+                    let to_shell = |word: &Word| {
+                        let text = word.known().unwrap_or_default();
+                        text.ends_with("localhost:22") || text.ends_with("127.0.0.1:22")
+                    };
+                    let has_way = call.words.iter().any(has_way);
+                    Decision::ask_if(has_way && call.words.iter().any(to_shell))
+                },
+            },
+            Concern::Programs {
+                names: &["cloudflared", "ngrok"],
+                judge: |call| {
+                    let is_shell = |text: &str| text.starts_with("ssh://") || text == "22";
+                    let mut words = call.words.iter().filter_map(Word::known);
+                    Decision::ask_if(words.any(is_shell))
+                },
+            },
+            Concern::Programs {
                 names: &[
-                    "python*", "perl", "ruby", "php", "node", "lua", "awk", "gawk",
+                    "python",
+                    "python2",
+                    "python3",
+                    "python2.*",
+                    "python3.*",
+                    "perl",
+                    "ruby",
+                    "php",
+                    "node",
+                    "lua",
+                    "awk",
+                    "gawk",
                 ],
                 judge: by_code,
             },
@@ -119,23 +151,20 @@ fn judge(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
             .name()
             .is_some_and(|name| SHELLS.contains(&name) || INTERPRETERS.contains(&name))
     };
-    let commands = || sought.commands().map(|(_, command)| command);
-    let by_redirect = commands().find(|command| {
-        let opens = command
-            .redirects
-            .iter()
-            .any(|redirect| is_connection(&redirect.target));
-        opens && is_shell(command)
-    });
-    if let Some(command) = by_redirect {
+    let connects = |command: &&SimpleCommand| {
+        let mut redirects = command.redirects.iter();
+        redirects.any(|redirect| is_connection(&redirect.target))
+    };
+    let commands = sought.commands().map(|(_, command)| command);
+    let connected: Vec<&SimpleCommand> = commands.filter(connects).collect();
+    if let Some(command) = connected.iter().find(|command| is_shell(command)) {
         return Some((Decision::Deny, command.span));
     }
-    let kept = commands().find(|command| {
-        let opens = command
-            .redirects
-            .iter()
-            .any(|redirect| is_connection(&redirect.target) && !is_local(&redirect.target));
-        opens && matches!(command.name(), Some("exec"))
+    let kept = connected.iter().find(|command| {
+        let mut redirects = command.redirects.iter();
+        let is_far =
+            |redirect: &Redirect| is_connection(&redirect.target) && !is_local(&redirect.target);
+        matches!(command.name(), Some("exec")) && redirects.any(is_far)
     });
     if let Some(command) = kept {
         return Some((Decision::Ask, command.span));

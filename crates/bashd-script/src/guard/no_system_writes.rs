@@ -10,7 +10,7 @@ use crate::script::{Redirect, RedirectOperator, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_system_writes",
-    denies: "writes to account files such as /etc/passwd, to /boot, to the kernel's switches and to block devices; asks about authorized_keys, cron, services, logs",
+    denies: "writes to account files such as /etc/passwd, to /boot, to the kernel's switches and to block devices; asks about authorized_keys, cron, services, autostart, an agent's own settings, logs",
     message: "this writes to a device, an account file or a file that the system runs",
     instead: "Write to a file in the project, then let a person install it",
     example: "echo x >> /etc/passwd",
@@ -37,6 +37,33 @@ pub(super) const RULE: Rule = Rule {
         Concern::Programs {
             names: &["curl", "wget"],
             judge: downloads,
+        },
+        Concern::Git {
+            subcommands: &["config"],
+            judge: |call| {
+                // Hooks outside of the project.
+                let mut words = operands(&call.arguments);
+                let is_key = |word: &&Word| {
+                    let key = word.known().unwrap_or_default();
+                    key.eq_ignore_ascii_case("core.hookspath")
+                };
+                let value = words.find(is_key).and_then(|_| words.next()).map(Path::of);
+                let is_far = |path: Path| path.start != PathStart::Here;
+                Decision::ask_if(value.is_some_and(is_far))
+            },
+        },
+        Concern::Git {
+            subcommands: &["log", "diff", "show", "format-patch"],
+            judge: |call| {
+                let decisions = call.arguments.iter().map(|word| {
+                    let target = word.known().and_then(|it| it.strip_prefix("--output="));
+                    target.map_or(Decision::Allow, |target| {
+                        let word = Word::of(target, word.span);
+                        of_write(&Path::of(&word), &word)
+                    })
+                });
+                decisions.max().unwrap_or(Decision::Allow)
+            },
         },
     ]),
 };
@@ -73,6 +100,10 @@ fn written(redirect: &Redirect, directory: &Directories) -> Decision {
         redirect.operator,
         RedirectOperator::Write | RedirectOperator::Clobber | RedirectOperator::WriteBoth
     );
+    // `for f in ~/*; do : > "$f"; done`
+    if empties && redirect.target.has_glob() && super::trees::is_tree(&path) {
+        return Decision::Deny;
+    }
     let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
     let loses = match (path.start, names.as_slice()) {
         (
@@ -121,7 +152,14 @@ fn edits_in_place(call: &ProgramCall<'_>) -> Decision {
         return Decision::Allow;
     }
     let decisions = operands(call.words).map(|word| of_write(&resolved(call, word), word));
-    decisions.max().unwrap_or(Decision::Allow)
+    let worst = decisions.max().unwrap_or(Decision::Allow);
+    // In an editor a person sees what is there.
+    let is_command = |word: &Word| word.known_beginning().starts_with(['-', '+']);
+    let is_typed = matches!(call.command.name(), Some("vim")) && !call.words.iter().any(is_command);
+    if is_typed && worst == Decision::Ask {
+        return Decision::Allow;
+    }
+    worst
 }
 
 fn downloads(call: &ProgramCall<'_>) -> Decision {
@@ -139,22 +177,51 @@ fn downloads(call: &ProgramCall<'_>) -> Decision {
     decisions.max().unwrap_or(Decision::Allow)
 }
 
+/// What is run for a user who signs in, or lets somebody sign in, by the path below a home.
+fn is_run_for_user(names: &[&str]) -> bool {
+    match names {
+        [".ssh", name] => name.starts_with("authorized_keys") || name.starts_with("id_"),
+        [".config", "systemd", "user", ..]
+        | [".config", "autostart", ..]
+        | ["Library", "LaunchAgents", ..] => true,
+        _ => false,
+    }
+}
+
+/// Files that say what an agent may do, wherever they are.
+fn is_agents_own(names: &[&str]) -> bool {
+    match names {
+        [.., ".claude", name] => name.starts_with("settings"),
+        [.., ".codex", "config.toml"]
+        | [.., ".gemini", "settings.json"]
+        | [.., ".cursor", "permissions.json" | "cli-config.json"]
+        | [.., ".config", "bashd", "config.toml"]
+        | [.., ".bashd.toml"] => true,
+        _ => false,
+    }
+}
+
 /// What writing to a path costs, whatever was in it.
 #[expect(
     clippy::match_same_arms,
     reason = "a table: each place has an arm, in order"
 )]
 fn of_write(path: &Path, word: &Word) -> Decision {
+    let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
+    if is_agents_own(&names) {
+        return Decision::Ask;
+    }
     if path.start == PathStart::Home {
-        let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
-        return Decision::ask_if(
-            matches!(names.as_slice(), [".ssh", name] if name.starts_with("authorized_keys") || name.starts_with("id_")),
-        );
+        return Decision::ask_if(is_run_for_user(&names));
     }
     if path.start != PathStart::Root {
         return Decision::Allow;
     }
-    let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
+    if let ["home" | "Users", _, rest @ ..] | ["root", rest @ ..] = names.as_slice()
+        && is_run_for_user(rest)
+    {
+        return Decision::Ask;
+    }
     match names.as_slice() {
         ["dev", ..] => {
             let device = path.components.get(1..).unwrap_or_default().join("/");
@@ -176,16 +243,15 @@ fn of_write(path: &Path, word: &Word) -> Decision {
             ..,
         ] => Decision::Ask,
         ["root", ".ssh", ..] => Decision::Ask,
-        ["home" | "Users", _, ".ssh", name]
-            if name.starts_with("authorized_keys") || name.starts_with("id_") =>
-        {
-            Decision::Ask
-        }
         [
             "etc",
-            "cron.d" | "cron.daily" | "cron.hourly" | "profile.d" | "rc.local" | "init.d",
+            "cron.d" | "cron.daily" | "cron.hourly" | "cron.weekly" | "profile.d" | "rc.local"
+            | "init.d" | "udev" | "selinux" | "apparmor.d",
             ..,
-        ] => Decision::Ask,
+        ]
+        | ["etc", "ssh", "sshd_config" | "sshd_config.d", ..]
+        | ["etc", "xdg", "autostart", ..]
+        | ["Library", "LaunchDaemons" | "LaunchAgents", ..] => Decision::Ask,
         ["var", "spool", "cron", ..] | ["etc", "systemd", "system", ..] => Decision::Ask,
         ["bin" | "sbin" | "lib" | "lib64", _] | ["usr", "bin" | "sbin" | "lib", _] => Decision::Ask,
         _ => match trees::of_file(path) {

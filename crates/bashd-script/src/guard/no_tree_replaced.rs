@@ -4,6 +4,7 @@ use super::concern::ProgramCall;
 use super::no_dangerous_rm::resolved;
 use super::options::{has_short, is_long, operands};
 use super::paths::{PathStart, matches_all_names};
+use super::tool_rows::asks;
 use super::{Concern, Decision, Rule, RuleJudge, trees};
 use crate::script::{Word, WordPart};
 
@@ -30,6 +31,7 @@ pub(super) const RULE: Rule = Rule {
             names: &["shred", "gshred"],
             judge: shred,
         },
+        Concern::Tools(&[asks(&["bleachbit"], "").with(&["-s", "--shred"])]),
         Concern::Programs {
             names: &["truncate", "gtruncate", "sponge"],
             judge: |call| {
@@ -41,6 +43,18 @@ pub(super) const RULE: Rule = Rule {
         Concern::Programs {
             names: &["cp", "gcp", "ln", "install"],
             judge: copies_nothing,
+        },
+        Concern::Programs {
+            names: &["rename", "prename", "file-rename", "mmv"],
+            judge: |call| {
+                let names = operands(call.words).skip(1);
+                let names = names.map(|word| trees::of_removal(&resolved(call, word)));
+                Decision::deny_if(names.max() == Some(Decision::Deny))
+            },
+        },
+        Concern::Programs {
+            names: &["tar", "gtar", "bsdtar"],
+            judge: extracts,
         },
         Concern::Programs {
             names: &["tar", "gtar", "zip", "7z"],
@@ -57,6 +71,35 @@ pub(super) const RULE: Rule = Rule {
         },
     ]),
 };
+
+/// `tar x -C /`: what an archive has in it replaces what is there.
+fn extracts(call: &ProgramCall<'_>) -> Decision {
+    let first = call.words.first().and_then(Word::known).unwrap_or_default();
+    let is_bundle = !first.starts_with('-') && first.contains('x') && first.len() < 8;
+    let is_extract = |word: &Word| has_short(word, "x", "fCTX") || is_long(word, "extract", 3);
+    if !is_bundle && !call.words.iter().any(is_extract) {
+        return Decision::Allow;
+    }
+    let targets = call.words.iter().enumerate().filter_map(|(at, word)| {
+        let text = word.known_beginning();
+        if matches!(text, "-C" | "--directory") {
+            return call.words.get(at + 1).cloned();
+        }
+        let target = text.strip_prefix("--directory=");
+        let target = target.or_else(|| text.strip_prefix("-C"))?;
+        Some(Word::of(target, word.span))
+    });
+    let is_system = |word: Word| {
+        let path = resolved(call, &word);
+        let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
+        let top = matches!(
+            names.as_slice(),
+            [] | ["etc" | "usr" | "bin" | "sbin" | "lib" | "boot" | "var"] | ["usr", "bin" | "lib"]
+        );
+        path.start == PathStart::Root && top
+    };
+    Decision::ask_if(targets.into_iter().any(is_system))
+}
 
 const NOWHERE: &str = "/dev/null";
 
@@ -75,7 +118,10 @@ fn mv(call: &ProgramCall<'_>) -> Decision {
         match (whole, to_nowhere) {
             // Everything here may well move elsewhere.
             (Decision::Deny, _) | (_, true) => Decision::Deny,
-            _ => Decision::ask_if(trees::of_file(&path) == Decision::Deny),
+            _ => {
+                let is_history = path.components.last().is_some_and(|last| last == ".git");
+                Decision::ask_if(is_history || trees::of_file(&path) == Decision::Deny)
+            }
         }
     });
     decisions.max().unwrap_or(Decision::Allow)
@@ -94,6 +140,15 @@ fn rsync(call: &ProgramCall<'_>) -> Decision {
     let Some(target) = operands(call.words).last() else {
         return Decision::Allow;
     };
+    let sources = operands(call.words).count().saturating_sub(1);
+    let mut sources = operands(call.words).take(sources);
+    let takes = call
+        .words
+        .iter()
+        .any(|word| word.is("--remove-source-files"));
+    if takes && sources.any(|word| trees::is_tree(&resolved(call, word))) {
+        return Decision::Deny;
+    }
     let path = resolved(call, target);
     let source = operands(call.words).next();
     let is_empty = source
@@ -126,7 +181,12 @@ fn rclone(call: &ProgramCall<'_>) -> Decision {
         .find(|text| !text.starts_with('-'));
     let is_dry =
         |word: &Word| has_short(word, "n", "") || word.is("--dry-run") || has_short(word, "i", "");
-    let loses = matches!(verb, Some("purge" | "delete" | "cleanup" | "rmdirs"));
+    let empties = matches!(verb, Some("sync"))
+        && call
+            .words
+            .iter()
+            .any(|word| word.known_beginning().ends_with("/empty"));
+    let loses = empties || matches!(verb, Some("purge" | "delete" | "cleanup" | "rmdirs"));
     Decision::ask_if(loses && !call.words.iter().any(is_dry))
 }
 

@@ -26,7 +26,9 @@ pub(super) const INTERPRETERS: [&str; 14] = [
 ];
 
 /// What else runs a text that it is given.
-pub(super) const RUNNERS: &[&str] = &["eval", "source", ".", "xargs", "parallel", "ssh"];
+pub(super) const RUNNERS: &[&str] = &[
+    "eval", "source", ".", "xargs", "parallel", "ssh", "at", "batch",
+];
 
 /// How far apart in the text commands may stand that feed each other.
 const MOST_APART: usize = 256;
@@ -48,7 +50,8 @@ pub(super) fn feeds(source: &SimpleCommand, reader: &SimpleCommand) -> bool {
     };
     reader.place.reads_pipe
         && reader.place.outermost_pipeline == source.place.outermost_pipeline
-        && (source.span.start < reader.span.start || is_before())
+        // What stands around it runs it, and feeds it nothing.
+        && (source.span.end <= reader.span.start || is_before())
 }
 
 /// Whether a command runs what it reads from its input.
@@ -75,6 +78,7 @@ pub(super) fn runs_input(runner: &SimpleCommand) -> bool {
         || matches!(name, "source" | ".") && words.iter().any(takes_input)
         || matches!(name, "xargs" | "parallel") && runs_lines(words)
         || name == "ssh" && ends_with_shell(words)
+        || matches!(name, "at" | "batch")
 }
 
 /// `xargs sh -c`, `xargs -I{} sh -c {}`
@@ -148,6 +152,13 @@ pub(super) fn is_substituted(inner: &SimpleCommand, runner: &SimpleCommand) -> b
         name => is_interpreter(name),
     };
     in_words() && takes_words() || in_input() && takes_input()
+}
+
+/// `curl … > >(bash)`: a runner stands in what another command writes to.
+pub(super) fn is_written_to(source: &SimpleCommand, runner: &SimpleCommand) -> bool {
+    let mut redirects = source.redirects.iter();
+    runner.place.inside.contains(Construct::Substitution)
+        && redirects.any(|redirect| redirect.operator.writes() && holds(&redirect.target, runner))
 }
 
 /// Whether a command stands inside a word that only running can tell.

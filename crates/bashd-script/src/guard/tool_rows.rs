@@ -76,11 +76,9 @@ const ONLY_SHOWS: &[&str] = &[
     "help",
 ];
 
-/// What the rows have against a call of a program.
-pub(super) fn judge(rows: &[ToolRow], name: &str, words: &[Word]) -> Decision {
-    let mut offending = rows
-        .iter()
-        .filter(|row| row.programs.contains(&name) && row.offends(words));
+/// What the rows about a program have against a call of it.
+pub(super) fn judge<'a>(rows: impl Iterator<Item = &'a ToolRow>, words: &[Word]) -> Decision {
+    let mut offending = rows.filter(|row| row.offends(words));
     let Some(first) = offending.next() else {
         return Decision::Allow;
     };

@@ -38,6 +38,7 @@ const TOP: &[&str] = &[
     "storage",
     "nix",
     "efi",
+    "sdcard",
 ];
 
 /// Directories below them that are as bad.

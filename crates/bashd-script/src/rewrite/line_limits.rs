@@ -1,9 +1,10 @@
 //! Which lines of a whole output a caller wants to see.
 
+use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
 /// Which lines of the whole output are shown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineLimits {
     /// The first so many.
     pub head: Option<NonZeroU64>,

@@ -41,6 +41,13 @@ pub(super) enum Known {
     List(Vec<Word>),
 }
 
+/// What becomes of the letters of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LetterCase {
+    Small,
+    Capital,
+}
+
 /// Texts with a name that are scripts where they are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum NamedText {
@@ -56,6 +63,8 @@ pub(super) struct Constants {
     texts: HashMap<(NamedText, ScriptText), Rc<str>>,
     /// Variables that are other names of others (`declare -n`).
     references: HashMap<ScriptText, ScriptText>,
+    /// Variables whose values are always in small or in capital letters (`declare -l`, `-u`).
+    cases: HashMap<ScriptText, LetterCase>,
     /// What the variables of a caller were that the functions being called have made local.
     locals: Vec<Vec<(ScriptText, Option<Known>)>>,
     /// The scopes around this place, and where in the log each begins.
@@ -305,7 +314,18 @@ impl Constants {
             self.target(&name).into()
         };
         self.remember(&name);
+        let known = match self.cases.get(&name) {
+            Some(case) => with_case(known, *case),
+            None => known,
+        };
         self.values.insert(name, known);
+    }
+
+    /// `declare -l name`
+    pub(super) fn declare_case(&mut self, name: &str, case: LetterCase) {
+        if self.cases.len() < MOST_HANDED_ON {
+            self.cases.insert(name.into(), case);
+        }
     }
 
     /// Nothing is known of it any more.
@@ -348,6 +368,19 @@ impl Constants {
     pub(super) fn separators(&self) -> &str {
         self.only("IFS").and_then(Word::known).unwrap_or(" \t\n")
     }
+}
+
+fn with_case(mut known: Known, case: LetterCase) -> Known {
+    let (Known::OneOf(words) | Known::List(words)) = &mut known;
+    for part in words.iter_mut().flat_map(|word| word.parts.iter_mut()) {
+        if let WordPart::Text(text) = part {
+            *text = match case {
+                LetterCase::Small => text.to_lowercase(),
+                LetterCase::Capital => text.to_uppercase(),
+            };
+        }
+    }
+    known
 }
 
 /// Whether a scope is another one, or inside it.

@@ -2,7 +2,7 @@
 //! and worked out later where constants allow it.
 
 use super::view::SimpleCommand;
-use super::word::{ScriptText, WordPart};
+use super::word::{ScriptText, Word, WordPart};
 use super::word_reader::Quoting;
 
 /// Most bytes of an expansion that is kept: longer ones do not disguise a word.
@@ -78,6 +78,13 @@ fn variable(name: &'static str, quoting: Quoting) -> WordPart {
     }
 }
 
+fn plain_name(word: &Word) -> Option<WordPart> {
+    let name = word.known()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+    let is_name = !name.is_empty() && name.chars().all(is_plain) && !name.starts_with('-');
+    is_name.then(|| WordPart::Text(name.into()))
+}
+
 /// The output of a substitution, if its one command makes it plain: an `echo` of one word, `pwd`,
 /// or where the repository begins.
 pub(super) fn plain_output(commands: &[SimpleCommand], quoting: Quoting) -> Option<WordPart> {
@@ -93,7 +100,20 @@ pub(super) fn plain_output(commands: &[SimpleCommand], quoting: Quoting) -> Opti
             let is_one_word = text.chars().all(is_plain) && !text.starts_with('-');
             is_one_word.then(|| WordPart::Text(text.into()))
         }
+        // Where a program is does not matter: it is called by its name.
+        ("which", [word]) => plain_name(word),
+        ("command", [option, word]) if option.is("-v") => plain_name(word),
+        ("type", [option, word]) if option.is("-p") || option.is("-P") => plain_name(word),
         ("pwd", []) => Some(variable("PWD", quoting)),
+        ("git", [verb, option])
+            if verb.is("rev-parse")
+                && matches!(
+                    option.known(),
+                    Some("--git-dir" | "--absolute-git-dir" | "--git-common-dir")
+                ) =>
+        {
+            Some(WordPart::Text(".git".into()))
+        }
         ("git", [verb, option]) if verb.is("rev-parse") && option.is("--show-toplevel") => {
             Some(variable("GIT_WORK_TREE", quoting))
         }

@@ -6,6 +6,7 @@
 
 use super::beginnings::Beginnings;
 use super::escapes;
+use super::inner_scripts::quoted;
 
 /// How a language runs scripts besides by calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,8 @@ const MOST_BYTES: usize = 64 << 10;
 const MOST_SCRIPTS: usize = 64;
 
 /// Calls that run a script or a program, by the end of their names.
-const RUNNING: [&str; 38] = [
+const RUNNING: [&str; 39] = [
+    "Command",
     "system",
     "popen",
     "Popen",
@@ -86,8 +88,21 @@ const REMOVING: [&str; 15] = [
 ];
 
 /// Calls that may change or remove one file, or end processes.
-const OTHERS: [&str; 9] = [
-    "open", "unlink", "remove", "glob", "iglob", "Path", "kill", "eval", "compile",
+const OTHERS: [&str; 14] = [
+    "open",
+    "unlink",
+    "remove",
+    "glob",
+    "iglob",
+    "Path",
+    "kill",
+    "eval",
+    "compile",
+    "walk",
+    "listdir",
+    "scandir",
+    "readdirSync",
+    "iterdir",
 ];
 
 /// How the names of these calls begin: most names in a code are others.
@@ -147,11 +162,23 @@ fn has_code(code: &[u8]) -> bool {
 fn calls(code: &str, found: &mut Vec<String>) {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-$".contains(&byte);
     let bytes = code.as_bytes();
+    let renamed = renamed_calls(code);
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         if *byte == b'"' || *byte == b'\'' {
             // A name in a literal is not a call.
-            at += literal(code, at).map_or(1, |(_, length)| length);
+            let Some((inner, length)) = literal_span(code, at) else {
+                at += 1;
+                continue;
+            };
+            at += length;
+            // `"rm x".execute()`
+            if code
+                .get(at..)
+                .is_some_and(|rest| rest.starts_with(".execute("))
+            {
+                found.push(escapes::unescaped(inner));
+            }
             continue;
         }
         if !is_name(*byte) {
@@ -163,12 +190,16 @@ fn calls(code: &str, found: &mut Vec<String>) {
             at += 1;
         }
         let name = code.get(start..at).unwrap_or_default();
+        let renaming = renamed.iter().find(|(_, own)| *own == name);
+        let name = renaming.map_or(name, |(call, _)| call);
         if !CALLS.may_have(name) {
             continue;
         }
         let is_running = RUNNING.contains(&name);
         let is_removing = REMOVING.contains(&name);
         if is_running || is_removing || OTHERS.contains(&name) {
+            // `File.rm_rf!("x")`
+            at += usize::from(bytes.get(at) == Some(&b'!'));
             let call = ForeignCall::read(code, at);
             if found.len() < MOST_SCRIPTS {
                 found.extend(call.script(name, is_running, is_removing));
@@ -183,6 +214,39 @@ fn calls(code: &str, found: &mut Vec<String>) {
             }
         }
     }
+}
+
+/// Most calls that a code gives other names.
+const MOST_RENAMED: usize = 8;
+
+/// `from shutil import rmtree as r`, `const {execSync: x} = …`: the calls, and their other names.
+fn renamed_calls(code: &str) -> Vec<(&str, &str)> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let before = |text| -> &str {
+        str::rsplit(text, |c| !is_name(c))
+            .next()
+            .unwrap_or_default()
+    };
+    let after = |text| -> &str { str::split(text, |c| !is_name(c)).next().unwrap_or_default() };
+    let mut found = Vec::new();
+    let has_colon = memchr::memchr(b':', code.as_bytes()).is_some();
+    let signs: &[&str] = if has_colon {
+        &[" as ", ": ", ":"]
+    } else {
+        &[" as "]
+    };
+    for sign in signs {
+        for (at, _) in code.match_indices(*sign).take(MOST_RENAMED) {
+            let (left, right) = code.split_at(at);
+            let call = before(left);
+            let own = after(right.strip_prefix(*sign).unwrap_or_default());
+            let is_call = RUNNING.contains(&call) || REMOVING.contains(&call);
+            if is_call && !own.is_empty() {
+                found.push((call, own));
+            }
+        }
+    }
+    found
 }
 
 /// The arguments of a call, as far as they are literals.
@@ -213,6 +277,12 @@ impl<'a> ForeignCall<'a> {
                     let Some((text, length)) = literal(code, at) else {
                         break;
                     };
+                    // The name of a module is no argument.
+                    let before = code.get(start..at).unwrap_or_default();
+                    if before.ends_with("require(") {
+                        at += length;
+                        continue;
+                    }
                     match literals.last_mut().filter(|_| joins) {
                         Some(last) => last.push_str(&text),
                         None => literals.push(text),
@@ -246,31 +316,61 @@ impl<'a> ForeignCall<'a> {
                 let is_next = |method: &str| after.trim_start_matches(')').starts_with(method);
                 let removes = is_next(".unlink(") || is_next(".rmdir(");
                 let writes = is_next(".write_text(") || is_next(".write_bytes(");
+                let lists = [".iterdir(", ".glob(", ".rglob("].into_iter().any(is_next);
                 let path = quoted(first?);
                 match (removes, writes) {
                     (true, _) => Some(format!("rm -f -- {path}")),
                     (_, true) => Some(format!(": > {path}")),
+                    _ if lists && has(REMOVED) => Some(format!("rm -rf -- {path}/*")),
                     _ => None,
                 }
             }
-            "glob" | "iglob" if has(&["remove(", "unlink", "rmtree("]) => {
+            // `for f in os.walk('/'): os.remove(f)`
+            "walk" | "listdir" | "scandir" | "readdirSync" if has(REMOVED) => {
+                let is_home = HOMES.iter().any(|home| self.inside.contains(home));
+                // What is in a directory of the project is chosen by what follows.
+                let is_far = |path: &&String| path.starts_with('/');
+                let path = match first.filter(is_far) {
+                    Some(path) => quoted(path),
+                    None if is_home => "~".to_owned(),
+                    None => return None,
+                };
+                Some(format!("rm -rf -- {path}/*"))
+            }
+            "iterdir" if has(REMOVED) && has(&["Path.home().iterdir"]) => {
+                Some("rm -rf ~/*".to_owned())
+            }
+            "glob" | "iglob" if has(REMOVED) => {
                 let pattern = first?;
                 let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-*?".contains(c);
                 let is_plain = pattern.chars().all(is_plain);
                 is_plain.then(|| format!("rm -rf -- {pattern}"))
             }
             "kill" => {
-                let inside = self.inside.trim_start_matches(['(', ' ']);
-                inside.starts_with("-1").then(|| "kill -9 -1".to_owned())
+                // Perl has the signal first, and needs no parentheses.
+                let bare = after.split([';', '}', '\n']).next().unwrap_or_default();
+                let inside = if self.inside.trim().is_empty() {
+                    bare
+                } else {
+                    self.inside
+                };
+                let mut words = inside
+                    .trim_matches(['(', ')', ' '])
+                    .split(',')
+                    .map(str::trim);
+                words
+                    .any(|word| word == "-1")
+                    .then(|| "kill -9 -1".to_owned())
             }
             _ => None,
         }
     }
 
     fn script(&self, name: &str, is_running: bool, is_removing: bool) -> Option<String> {
-        let is_home = HOMES.iter().any(|home| self.inside.contains(home));
         if is_removing {
-            let first = self.literals.iter().find(|literal| *literal != "HOME");
+            let is_home = HOMES.iter().any(|home| self.inside.contains(home));
+            let is_path = |literal: &&String| *literal != "HOME" && !literal.starts_with('-');
+            let first = self.literals.iter().find(is_path);
             let path = match (first, is_home) {
                 (Some(path), true) if path.starts_with('~') => path.clone(),
                 (Some(path), true) => format!("~/{}", quoted(path)),
@@ -297,35 +397,64 @@ impl<'a> ForeignCall<'a> {
             .is_some_and(|mode| mode.contains(['w', 'a', '+', '>']));
         match name {
             "open" if is_written => Some(format!(": > {}", quoted(first))),
+            // `open(F, ">/dev/sda")`, `open(F, '>', '/dev/sda')`
+            "open" if first.starts_with('>') => {
+                let path = first.trim_start_matches(['>', ' ']);
+                let path = if path.is_empty() {
+                    self.literals.get(1)?
+                } else {
+                    path
+                };
+                Some(format!(": > {}", quoted(path)))
+            }
+            "unlink" if self.inside.to_lowercase().contains("recursive") => {
+                Some(format!("rm -rf -- {}", with_home(first)))
+            }
             "unlink" | "remove" => Some(format!("rm -f -- {}", quoted(first))),
             _ => None,
         }
     }
 }
 
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
+/// What removes, in a code that goes through a directory.
+const REMOVED: &[&str] = &[
+    "remove(",
+    "unlink",
+    "rmtree(",
+    "rmSync(",
+    "rm_rf",
+    "removedirs(",
+];
+
+/// A path in quotes, of which a tilde for a home stays one.
+fn with_home(path: &str) -> String {
+    match path {
+        "~" | "~/" => "~".to_owned(),
+        path => quoted(path),
+    }
 }
 
 /// The literal that begins here, and its length.
 fn literal(code: &str, start: usize) -> Option<(String, usize)> {
+    let (inner, length) = literal_span(code, start)?;
+    Some((escapes::unescaped(inner), length))
+}
+
+/// The inside of the literal that begins here, as it is written, and its length with the quotes.
+fn literal_span(code: &str, start: usize) -> Option<(&str, usize)> {
     let rest = code.get(start..)?;
-    let quote = rest.chars().next()?;
-    let triple = [quote; 3].iter().collect::<String>();
-    if rest.starts_with(&triple) {
+    let quote = *rest.as_bytes().first()?;
+    if rest.as_bytes().starts_with(&[quote; 3]) {
         let inner = rest.get(3..)?;
-        let end = inner.find(&triple)?;
-        return Some((escapes::unescaped(inner.get(..end)?), end + 6));
+        let end = inner.find(rest.get(..3)?)?;
+        return Some((inner.get(..end)?, end + 6));
     }
     let mut is_escaped = false;
-    for (index, character) in rest.char_indices().skip(1) {
-        match character {
+    for (index, byte) in rest.bytes().enumerate().skip(1) {
+        match byte {
             _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            character if character == quote => {
-                let inner = rest.get(1..index)?;
-                return Some((escapes::unescaped(inner), index + 1));
-            }
+            b'\\' => is_escaped = true,
+            byte if byte == quote => return Some((rest.get(1..index)?, index + 1)),
             _ => {}
         }
     }

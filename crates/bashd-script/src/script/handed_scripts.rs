@@ -4,7 +4,8 @@
 use super::constants::NamedText;
 use super::inner_scripts::{
     SHELLS, ShellScript, assigned_files, assigned_scripts, callback, crontab_script, env_string,
-    fed_scripts, printed_text, reads_input, script_text, shell_script, trap_script, writes_startup,
+    fed_scripts, printed_text, reads_input, script_text, shell_script, startup_files, trap_script,
+    writes_startup,
 };
 use super::lowering::{InnerScript, InnerShell, Lowering};
 use super::view::{Construct, SimpleCommand, Span};
@@ -84,6 +85,10 @@ impl Lowering<'_> {
         let arguments = command.arguments();
         if SHELLS.contains(&name) {
             found.extend(self.script_of_shell(at, &command));
+            for file in startup_files(arguments) {
+                let text = self.constants.file_text(file);
+                found.extend(text.map(|text| apart(text, file.span)));
+            }
         } else {
             found.extend(self.script_of_builtin(at, name, &command));
         }
@@ -93,8 +98,13 @@ impl Lowering<'_> {
             }
             if let Some(words) = wrapped.script.and_then(|start| command.words.get(start..)) {
                 match name {
-                    "parallel" => found.extend(self.scripts_of_parallel(at, words, command.span)),
-                    _ => found.extend(self.joined(words, command.span, InnerShell::Other)),
+                    "parallel" | "rust-parallel" => {
+                        found.extend(self.scripts_of_parallel(at, words, command.span));
+                    }
+                    _ => {
+                        let joined = self.joined(words, command.span, InnerShell::Other);
+                        found.extend(joined.map(|inner| without_bang(name, inner)));
+                    }
                 }
                 if name == "ssh" && words.first().is_some_and(is_shell_line) {
                     found.extend(self.input_script(at, InnerShell::Other));
@@ -152,6 +162,26 @@ impl Lowering<'_> {
                 .filter_map(|word| self.inner(word, InnerShell::Other))
                 .collect();
         }
+        if let Some(at) = words.iter().position(is_list) {
+            // `parallel rm {} ::: x y`
+            let (command, values) = words.split_at(at);
+            let values = values.iter().filter(|word| !is_list(word)).take(MOST_LINES);
+            let has_place = command
+                .iter()
+                .any(|word| word.known_beginning().contains("{}"));
+            let each = values.filter_map(|value| {
+                let mut words = command.to_vec();
+                if has_place {
+                    let text = printed_text(value);
+                    let placed = |word: &Word| wrappers::with_placeholder(word, "{}", Some(&text));
+                    words = command.iter().map(placed).collect();
+                } else {
+                    words.push(value.clone());
+                }
+                self.joined(&words, span, InnerShell::Other)
+            });
+            return each.collect();
+        }
         let mut words = words.to_vec();
         if !words.iter().any(is_list) {
             let input = self.known_input(at);
@@ -176,7 +206,15 @@ impl Lowering<'_> {
                     ..inner
                 })
             }
-            ShellScript::Input => self.input_script(at, InnerShell::Other),
+            ShellScript::Input(index) => {
+                let name = command.words.first().cloned();
+                let words = arguments.get(index..).unwrap_or_default();
+                let positional = name.into_iter().chain(words.iter().cloned());
+                Some(InnerScript {
+                    positional: Some(positional.collect()),
+                    ..self.input_script(at, InnerShell::Other)?
+                })
+            }
             ShellScript::File(index) => {
                 let word = arguments.get(index)?;
                 let text = self.constants.file_text(word)?;
@@ -217,8 +255,7 @@ impl Lowering<'_> {
             "mapfile" | "readarray" | "complete" | "compgen" => {
                 callback(arguments).and_then(|word| self.inner(word, InnerShell::Other))
             }
-            "env" | "genv" => env_string(arguments)
-                .and_then(|words| self.joined(&words, command.span, InnerShell::Other)),
+            "env" | "genv" => env_string(arguments).map(|text| apart(text, command.span)),
             "at" | "batch" | "ssh" | "parallel" => {
                 let wrapped = wrappers::wrapped(command);
                 let has_command = wrapped.is_some_and(|wrapped| wrapped.script.is_some());
@@ -369,6 +406,14 @@ fn apart(text: String, span: Span) -> InnerScript {
         positional: None,
         construct: Construct::Quoted,
         shell: InnerShell::Other,
+    }
+}
+
+/// `gh alias set x '!rm y'`: the sign says that what follows is for a shell.
+fn without_bang(name: &str, inner: InnerScript) -> InnerScript {
+    match inner.text.strip_prefix('!') {
+        Some(text) if name == "gh" => apart(text.to_owned(), inner.span),
+        _ => inner,
     }
 }
 

@@ -50,8 +50,8 @@ pub(super) fn printed_text(word: &Word) -> String {
 pub(super) enum ShellScript {
     /// In this argument.
     Word(usize),
-    /// On stdin.
-    Input,
+    /// On stdin; the words for it begin at this argument.
+    Input(usize),
     /// In the file that this argument names.
     File(usize),
     /// Nowhere.
@@ -81,11 +81,20 @@ pub(super) fn shell_script(arguments: &[Word]) -> ShellScript {
     }
     match (has_command, arguments.get(at)) {
         (true, Some(_)) => ShellScript::Word(at),
-        (false, None) => ShellScript::Input,
-        (false, Some(word)) if has_input || is_input(word) => ShellScript::Input,
+        (false, None) => ShellScript::Input(at),
+        (false, Some(_)) if has_input => ShellScript::Input(at),
+        (false, Some(word)) if is_input(word) => ShellScript::Input(at + 1),
         (false, Some(_)) => ShellScript::File(at),
         (true, None) => ShellScript::None,
     }
+}
+
+/// Files that a shell runs before anything else, as its options name them.
+pub(super) fn startup_files(arguments: &[Word]) -> impl Iterator<Item = &Word> {
+    arguments.windows(2).filter_map(|pair| match pair {
+        [option, file] if option.is("--rcfile") || option.is("--init-file") => Some(file),
+        _ => None,
+    })
 }
 
 fn is_input(word: &Word) -> bool {
@@ -112,27 +121,44 @@ pub(super) fn trap_script(arguments: &[Word]) -> Option<&Word> {
     }
 }
 
-/// The string that `env -S` splits into words, and the words behind it.
-pub(super) fn env_string(arguments: &[Word]) -> Option<Vec<Word>> {
+/// The text of `env -S`: a string that it splits into words, and the words behind it as they are.
+pub(super) fn env_string(arguments: &[Word]) -> Option<String> {
+    let (string, rest) = split_string(arguments)?;
+    let mut text = printed_text(&string);
+    for word in rest {
+        text.push(' ');
+        match word.known() {
+            Some(known) => text.push_str(&quoted(known)),
+            None => text.push_str(&printed_text(word)),
+        }
+    }
+    Some(text)
+}
+
+/// A text in quotes, as a shell reads it.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+fn split_string(arguments: &[Word]) -> Option<(Word, &[Word])> {
     for (index, word) in arguments.iter().enumerate() {
         let beginning = word.known_beginning();
         let attached = beginning
             .strip_prefix("--split-string=")
             .or_else(|| beginning.strip_prefix("-S"))
             .or_else(|| beginning.strip_prefix("-vS"));
+        let next = || {
+            let string = arguments.get(index + 1)?.clone();
+            Some((string, arguments.get(index + 2..)?))
+        };
         match attached {
-            Some("") if word.parts.len() == 1 => {
-                return arguments.get(index + 1..).map(<[Word]>::to_vec);
-            }
+            Some("") if word.parts.len() == 1 => return next(),
             Some(rest) => {
                 let mut string = Word::of(rest, word.span);
                 string.parts.extend(word.parts.get(1..)?.iter().cloned());
-                let rest = arguments.get(index + 1..).unwrap_or_default();
-                return Some([&[string], rest].concat());
+                return Some((string, arguments.get(index + 1..).unwrap_or_default()));
             }
-            None if word.is("--split-string") => {
-                return arguments.get(index + 1..).map(<[Word]>::to_vec);
-            }
+            None if word.is("--split-string") => return next(),
             None if beginning.starts_with('-') || wrappers::is_assignment(beginning) => {}
             None => return None,
         }
@@ -168,7 +194,9 @@ pub(super) fn assigned_scripts(command: &SimpleCommand) -> Vec<Word> {
             Assigned::Value(word) | Assigned::Appended(word) if is_script(&assignment.name) => {
                 found.push(word.clone());
             }
-            Assigned::List(words) if is_script(&assignment.name) => {
+            Assigned::List(words) | Assigned::AppendedList(words)
+                if is_script(&assignment.name) =>
+            {
                 found.extend(words.iter().cloned());
             }
             _ => {}
@@ -215,6 +243,11 @@ const STARTUP: &[&str] = &[
 /// Whether a command writes a text into a file that the next shell runs.
 pub(super) fn writes_startup(command: &SimpleCommand) -> bool {
     let is_startup = |word: &Word| {
+        // git runs what is in its hooks.
+        let path = word.known_beginning();
+        if path.contains(".git/hooks/") || path.contains(".husky/") {
+            return true;
+        }
         let [WordPart::Text(file)] = word.after_home().unwrap_or_default() else {
             return false;
         };

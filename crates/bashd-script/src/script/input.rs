@@ -3,7 +3,7 @@
 
 use super::inner_scripts::printed_text;
 use super::lowering::Lowering;
-use super::view::{CommandOrigin, RedirectOperator, SimpleCommand, Span};
+use super::view::{CommandOrigin, CommandPlace, Construct, RedirectOperator, SimpleCommand, Span};
 use super::word::Word;
 
 /// How far the commands of a pipeline may be apart.
@@ -31,8 +31,12 @@ impl Lowering<'_> {
         let place = command.place;
         let start = at.saturating_sub(MOST_BETWEEN * 4);
         let earlier = self.script.commands.get(start..at).unwrap_or_default();
+        // What stands outside of a substitution prints nothing into it.
+        let is_substituted = |place: CommandPlace| place.inside.contains(Construct::Substitution);
         let earlier = earlier.iter().filter(|other| {
-            other.origin == CommandOrigin::Written && other.span.end <= command.span.start
+            other.origin == CommandOrigin::Written
+                && other.span.end <= command.span.start
+                && (is_substituted(other.place) || !is_substituted(place))
         });
         let of_pipeline = |pipeline: u32, stages: u32| {
             let stages = move |other: &&SimpleCommand| {
@@ -57,6 +61,13 @@ impl Lowering<'_> {
             if !group.is_empty() {
                 return group;
             }
+        }
+        // `echo x | (bash)`
+        let before = earlier.clone().next_back();
+        if place.stage == 0
+            && let Some(before) = before.filter(|before| self.pipes_into(before, command))
+        {
+            return of_pipeline(before.place.pipeline, before.place.stage + 1);
         }
         // It is in a group that reads the pipe around it.
         let around = of_pipeline(place.outermost_pipeline, u32::MAX);
@@ -134,7 +145,10 @@ impl Lowering<'_> {
                 let end = between.strip_suffix(joint).unwrap_or_default().trim_end();
                 end.ends_with(['}', ')'])
             };
-            let is_part = if group.is_empty() {
+            let is_part = if other.span.end > next {
+                // `time { echo x; }`: it stands around the group.
+                false
+            } else if group.is_empty() {
                 is_end()
             } else {
                 !between.contains(['{', '('])
@@ -160,7 +174,10 @@ impl Lowering<'_> {
         };
         let start = at.saturating_sub(MOST_BETWEEN);
         let earlier = self.script.commands.get(start..at).unwrap_or_default();
-        let written = |other: &&SimpleCommand| other.origin == CommandOrigin::Written;
+        // Behind `time` and `coproc` the end of a group is read as a command.
+        let written = |other: &&SimpleCommand| {
+            other.origin == CommandOrigin::Written && other.name() != Some("}")
+        };
         let earlier: Vec<&SimpleCommand> = earlier.iter().filter(written).collect();
         let sources = self.group_before(&earlier, command.span.start, "");
         if let Some(path) = redirect.target.known()

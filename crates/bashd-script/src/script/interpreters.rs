@@ -53,6 +53,8 @@ const INTERPRETERS: &[Interpreter] = &[
     known("php", Language::Backticks, "rBRE", &["run"]),
     known("node", Language::Other, "ep", &["eval", "print"]),
     known("nodejs", Language::Other, "ep", &["eval", "print"]),
+    known("tsx", Language::Other, "ep", &["eval", "print"]),
+    known("ts-node", Language::Other, "ep", &["eval", "print"]),
     known("bun", Language::Other, "ep", &["eval", "print"]),
     known("deno", Language::Other, "", &["eval"]),
     known("lua", Language::Other, "e", &[]),
@@ -60,6 +62,9 @@ const INTERPRETERS: &[Interpreter] = &[
     known("Rscript", Language::Other, "e", &[]),
     known("julia", Language::Backticks, "e", &["eval"]),
     known("elixir", Language::Other, "e", &["eval"]),
+    known("groovy", Language::Other, "e", &[]),
+    known("guile", Language::Other, "c", &[]),
+    known("scala", Language::Other, "e", &[]),
     known("osascript", Language::Other, "e", &[]),
     known("tclsh", Language::Other, "c", &[]),
     known("expect", Language::Other, "c", &[]),
@@ -83,7 +88,13 @@ const INTERPRETERS: &[Interpreter] = &[
 const TCL: Interpreter = known("tclsh", Language::Other, "c", &[]);
 
 /// Names of programs that this file knows.
-pub(super) const NAMES: [&str; 44] = [
+pub(super) const NAMES: [&str; 50] = [
+    "groovy",
+    "guile",
+    "scala",
+    "tsx",
+    "ts-node",
+    "aws",
     "python",
     "pypy",
     "ipython",
@@ -155,6 +166,7 @@ const SCRIPT_VALUES: &[(&str, &str, &str)] = &[
     ("make", "SHELL", ""),
     ("gmake", "SHELL", ""),
     ("crontab", "-e", "\0"),
+    ("aws", "--parameters", "commands="),
 ];
 
 /// The names of all programs that this file knows.
@@ -189,16 +201,25 @@ pub(super) fn scripts(name: &str, arguments: &[Word], input: Option<&str>) -> Ve
         "make" | "gmake" => scripts.extend(recipes(arguments, input)),
         "sed" => scripts.extend(sed_scripts::executed(arguments, input)),
         "tclsh" | "expect" => {
-            let (codes, _) = code(&TCL, arguments);
-            scripts.extend(codes.iter().filter_map(|code| spawned(code)));
+            let (codes, has_operand) = code(&TCL, arguments);
+            let read = input.filter(|_| codes.is_empty() && !has_operand);
+            let codes = codes.iter().map(String::as_str).chain(read);
+            scripts.extend(codes.filter_map(spawned));
         }
         _ => {}
     }
     scripts
 }
 
-/// `spawn rm -rf /`, `exec rm -rf /` of Tcl.
+/// `spawn rm -rf /`, `exec rm -rf /`, `file delete -force /` of Tcl.
 fn spawned(code: &str) -> Option<String> {
+    if let Some((_, rest)) = code.split_once("file delete ") {
+        let paths = rest
+            .split([';', '\n'])
+            .next()?
+            .trim_start_matches("-force ");
+        return Some(format!("rm -rf {paths}"));
+    }
     let words = ["spawn ", "exec "];
     let script = words.iter().find_map(|word| code.split_once(word))?.1;
     Some(
@@ -296,11 +317,12 @@ fn script_values(name: &str, arguments: &[Word]) -> Vec<String> {
             let value = value
                 .as_deref()
                 .map(|value| value.strip_prefix('=').unwrap_or(value));
-            found.extend(
-                value
-                    .and_then(|value| value.strip_prefix(before))
-                    .map(str::to_owned),
-            );
+            let script = value.and_then(|value| value.strip_prefix(before));
+            found.extend(script.map(|script| match name {
+                // A list: `commands=["rm x"]`.
+                "aws" => script.trim_matches(['[', ']', '"']).replace("\",\"", "\n"),
+                _ => script.to_owned(),
+            }));
         }
     }
     found

@@ -1,18 +1,15 @@
 //! What a command changes in the shell that runs it: variables, its directory, names of scripts.
 
 use super::constants::{
-    Constants, Known, MOST_POSSIBILITIES, NamedText, is_conditional, text_word,
+    Constants, Known, LetterCase, MOST_POSSIBILITIES, NamedText, is_conditional, text_word,
 };
 use super::parameters::map_key;
-use super::printed::{as_word, file_key, printed};
+use super::printed::file_key;
 use super::view::{Assigned, Assignment, Joint, RedirectOperator, SimpleCommand};
 use super::word::{ScriptText, Word, WordPart};
 
 /// Builtins whose arguments are assignments.
 const DECLARING: [&str; 5] = ["export", "declare", "local", "readonly", "typeset"];
-
-/// Most lines of a text that `read` or `mapfile` gets.
-const MOST_LINES: usize = MOST_POSSIBILITIES;
 
 impl Constants {
     /// Records what a command changes; `input` is what it reads, if that is known.
@@ -36,6 +33,7 @@ impl Constants {
         match name {
             _ if DECLARING.contains(&name) => {
                 let is_reference = has_letter(words, 'n') && name != "export";
+                self.learn_cases(words);
                 for word in words {
                     match word.known().and_then(|text| text.split_once('=')) {
                         Some((name, target)) if is_reference => self.refer(name, target),
@@ -46,6 +44,7 @@ impl Constants {
             "read" => self.learn_read(command, input),
             "mapfile" | "readarray" => self.learn_lines(words, input),
             "printf" => self.learn_printed(words, maybe),
+            "let" => self.learn_counted(words, maybe),
             "set" => self.learn_set(words),
             "shift" => self.shift(words),
             "unset" => {
@@ -81,6 +80,19 @@ impl Constants {
         }
     }
 
+    /// `declare -l x`, `declare -u x`
+    fn learn_cases(&mut self, words: &[Word]) {
+        let case = match (has_letter(words, 'l'), has_letter(words, 'u')) {
+            (true, false) => LetterCase::Small,
+            (false, true) => LetterCase::Capital,
+            _ => return,
+        };
+        let declared = words.iter().map(Word::known_beginning);
+        for text in declared.filter(|text| !text.starts_with('-')) {
+            self.declare_case(text.split(['=', '+']).next().unwrap_or_default(), case);
+        }
+    }
+
     /// `local x`, `declare x` in the body of a function.
     fn learn_locals(&mut self, command: &SimpleCommand) {
         let words = command.arguments();
@@ -98,32 +110,6 @@ impl Constants {
         for name in declared.chain(lists) {
             self.make_local(name);
         }
-    }
-
-    /// `getopts ab: x`: any of the words may be the value of an option.
-    fn learn_options(&mut self, words: &[Word]) {
-        let [letters, name, given @ ..] = words else {
-            return;
-        };
-        let given = match self.known("@") {
-            Some(Known::List(list)) if given.is_empty() => list.clone(),
-            _ => given.to_vec(),
-        };
-        let is_letter = |word: &&Word| {
-            let text = word.known_beginning();
-            text.len() == 2 && text.starts_with('-')
-        };
-        let is_cluster = |text: &&str| text.len() > 2 && text.starts_with('-');
-        let clusters = given.iter().filter_map(Word::known).filter(is_cluster);
-        let attached = clusters.filter_map(|text| text.get(2..)).map(text_word);
-        let values = given.iter().filter(|word| !is_letter(word)).cloned();
-        let values: Vec<Word> = values.chain(attached).collect();
-        self.set("OPTARG".into(), Known::OneOf(values));
-        let Some(name) = name.known() else { return };
-        let letters = letters.known().unwrap_or_default().chars();
-        let letters = letters.filter(|letter| *letter != ':');
-        let letters = letters.map(|letter| text_word(&letter.to_string()));
-        self.set(name.into(), Known::OneOf(letters.collect()));
     }
 
     fn learn_assignment(&mut self, assignment: &Assignment, maybe: bool) {
@@ -235,90 +221,6 @@ impl Constants {
         match name.strip_suffix('+') {
             Some(name) => self.append(name, &assigned, maybe),
             None => self.assign(name, &assigned, maybe),
-        }
-    }
-
-    /// `read a b <<< 'x y'`: each line may be the one that is read.
-    fn learn_read(&mut self, command: &SimpleCommand, input: Option<&str>) {
-        let mut names = Vec::new();
-        let mut array = None;
-        let mut words = command.arguments().iter();
-        while let Some(word) = words.next() {
-            let Some(text) = word.known() else { continue };
-            match text.strip_prefix('-') {
-                Some(letters) if letters.ends_with('a') => {
-                    array = words.next().and_then(Word::known);
-                }
-                Some(letters) if letters.ends_with(['d', 'n', 'N', 'p', 't', 'u', 'i']) => {
-                    words.next();
-                }
-                Some(_) => {}
-                None => names.push(text),
-            }
-        }
-        if names.is_empty() && array.is_none() {
-            names.push("REPLY");
-        }
-        let own = command
-            .assignments
-            .iter()
-            .find(|assignment| assignment.name == "IFS");
-        let separators = match own.map(|own| &own.value) {
-            Some(Assigned::Value(word)) => word.known().unwrap_or(" \t\n").to_owned(),
-            _ => self.separators().to_owned(),
-        };
-        let lines: Vec<&str> = input.unwrap_or_default().lines().take(MOST_LINES).collect();
-        if let Some(array) = array {
-            let fields = lines
-                .first()
-                .map(|line| fields(line, &separators, usize::MAX));
-            match fields {
-                Some(fields) => self.set(array.into(), Known::List(words_of(&fields))),
-                None => self.forget(array),
-            }
-        }
-        for (index, name) in names.iter().enumerate() {
-            let values: Vec<Word> = lines
-                .iter()
-                .map(|line| fields(line, &separators, names.len()))
-                .map(|fields| as_word(fields.get(index).copied().unwrap_or_default()))
-                .collect();
-            self.set((*name).into(), Known::OneOf(values));
-        }
-    }
-
-    /// `mapfile -t a`
-    fn learn_lines(&mut self, words: &[Word], input: Option<&str>) {
-        let name = words.last().and_then(Word::known);
-        let name = name
-            .filter(|name| !name.starts_with('-'))
-            .unwrap_or("MAPFILE");
-        match input {
-            Some(text) => {
-                let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
-                self.set(name.into(), Known::List(words_of(&lines)));
-            }
-            None => self.forget(name),
-        }
-    }
-
-    /// `printf -v x …`
-    fn learn_printed(&mut self, words: &[Word], maybe: bool) {
-        let Some((option, rest)) = words.split_first() else {
-            return;
-        };
-        let (name, rest) = match option.known() {
-            Some("-v") => match rest.split_first() {
-                Some((name, rest)) => (name.known(), rest),
-                None => return,
-            },
-            Some(text) => (text.strip_prefix("-v"), rest),
-            None => return,
-        };
-        let Some(name) = name else { return };
-        match printed(rest) {
-            Some(text) => self.assign(name, &as_word(&text), maybe),
-            None => self.forget(name),
         }
     }
 
@@ -486,35 +388,4 @@ fn in_order(words: &[Word]) -> Vec<Word> {
     }
     elements.sort_by_key(|(index, _)| *index);
     elements.into_iter().map(|(_, word)| word).collect()
-}
-
-fn words_of(texts: &[&str]) -> Vec<Word> {
-    texts.iter().map(|text| as_word(text)).collect()
-}
-
-/// The fields of a line; the last of `most` takes the rest.
-fn fields<'a>(line: &'a str, separators: &str, most: usize) -> Vec<&'a str> {
-    let is_blank = |c: char| c.is_whitespace() && separators.contains(c);
-    let is_separator = |c: char| separators.contains(c);
-    let mut rest = line.trim_matches(is_blank);
-    let mut fields = Vec::new();
-    while !rest.is_empty() {
-        let end = if fields.len() + 1 >= most {
-            None
-        } else {
-            rest.find(is_separator)
-        };
-        let Some(end) = end else {
-            fields.push(rest);
-            break;
-        };
-        let (field, after) = rest.split_at(end);
-        fields.push(field);
-        let mut after = after.trim_start_matches(is_blank);
-        if let Some(first) = after.chars().next().filter(|c| is_separator(*c)) {
-            after = after.get(first.len_utf8()..).unwrap_or_default();
-        }
-        rest = after.trim_start_matches(is_blank);
-    }
-    fields
 }

@@ -11,7 +11,7 @@ use super::view::{
     Assignment, Bound, CommandOrigin, Construct, FunctionBody, Script, SimpleCommand, Span,
 };
 use super::word::{ScriptText, Word, WordPart};
-use super::{deferred, handed_scripts, interpreters, started, wrappers};
+use super::{deferred, handed_scripts, interpreters, matched, started, wrappers};
 use std::sync::LazyLock;
 
 /// How deep inner scripts may nest (`bash -c 'bash -c …'`).
@@ -66,12 +66,16 @@ pub(super) struct Lowering<'a> {
     scopes: Vec<u32>,
     /// Whether `$_` is anywhere in it.
     has_last_word: bool,
+    /// Whether it uses what a regular expression matched.
+    has_matches: bool,
     /// Words that were read again because they come after wrappers.
     wrapped_words: usize,
     /// Bytes of words in which variables were filled in.
     filled_bytes: usize,
     /// Scripts inside this one.
     script_count: usize,
+    /// The first number that no pipeline has, once a script inside this one needs some.
+    free_pipeline: Option<u32>,
     /// A loop that is gone through, and what it leaves behind.
     pub(super) open_loop: Option<OpenLoop>,
     /// Where in the list the commands of inner scripts are; only the last command's matter.
@@ -119,10 +123,12 @@ impl<'a> Lowering<'a> {
                 .peekable(),
             scopes: std::mem::take(&mut script.scopes),
             has_last_word: has_last_word(text.as_bytes()),
+            has_matches: matched::is_in(text),
             script,
             wrapped_words: 0,
             filled_bytes: 0,
             script_count: 0,
+            free_pipeline: None,
             open_loop: None,
             inner_scripts: Vec::new(),
         }
@@ -134,6 +140,7 @@ impl<'a> Lowering<'a> {
             self.add(command);
         }
         self.end_loop();
+        self.add_evaluated();
         (self.script, self.constants)
     }
 
@@ -152,6 +159,9 @@ impl<'a> Lowering<'a> {
         if is_new && self.constants.is_in_function {
             self.constants.forget("@");
         }
+        if self.has_matches {
+            self.learn_matched(command.span.start, command.span.end);
+        }
         let filled = self.constants.fill(&mut command);
         self.filled_bytes += filled.bytes;
         if self.filled_bytes > MOST_FILLED_BYTES || self.script_count > MOST_INNER_SCRIPTS {
@@ -161,6 +171,13 @@ impl<'a> Lowering<'a> {
         let first = self.script.commands.len();
         self.inner_scripts.clear();
         self.script.commands.push(command);
+        let is_printf = |words: &Vec<Word>| words.first().is_some_and(|name| name.is("printf"));
+        let printing: Vec<Vec<Word>> = filled
+            .others
+            .iter()
+            .filter(|words| is_printf(words))
+            .cloned()
+            .collect();
         for words in filled.others {
             self.add_started(first, words, false);
         }
@@ -173,6 +190,7 @@ impl<'a> Lowering<'a> {
             at += 1;
         }
         self.learn(first);
+        self.constants.learn_possible_prints(&printing);
         self.learn_last_word(first);
         self.begin_loop(first);
         // `command read -r x`: the builtin behind it changes this shell.
@@ -334,9 +352,15 @@ impl<'a> Lowering<'a> {
         }
         self.script_count += 1;
         let nested = self.read_inner(by, inner);
-        let command = self.script.commands.get(by);
-        let place = command.map(|command| command.place);
-        let is_guess = command.is_some_and(|command| command.is_guess);
+        let Some(starter) = self.script.commands.get(by) else {
+            return;
+        };
+        let (place, is_guess) = (starter.place, starter.is_guess);
+        // It reads the pipe of what runs it, unless the script itself came that way.
+        let is_within =
+            starter.span.start <= inner.span.start && inner.span.end <= starter.span.end;
+        let reads_pipe = place.reads_pipe && is_within && inner.construct != Construct::HereDoc;
+        let free = self.take_pipelines(&nested.commands);
         let first = self.script.commands.len();
         for mut command in nested.commands {
             match inner.exact_start {
@@ -349,10 +373,15 @@ impl<'a> Lowering<'a> {
                 CommandOrigin::ScriptOf(index) => CommandOrigin::ScriptOf(first + index),
             };
             command.is_guess |= is_guess;
-            if let Some(place) = place {
-                let inside = place.inside.with(inner.construct);
-                command.place.inside = command.place.inside.union(inside);
-            }
+            let own = &mut command.place;
+            own.inside = own.inside.union(place.inside.with(inner.construct));
+            own.pipeline += free;
+            own.outermost_pipeline = if reads_pipe {
+                place.outermost_pipeline
+            } else {
+                own.outermost_pipeline + free
+            };
+            own.reads_pipe |= reads_pipe;
             self.script.commands.push(command);
         }
         self.inner_scripts.push(first..self.script.commands.len());
@@ -365,6 +394,19 @@ impl<'a> Lowering<'a> {
         if let Some(bound) = nested.bound {
             self.script.bound.get_or_insert(bound);
         }
+    }
+
+    /// Numbers for the pipelines of these commands that nobody else has; the first of them.
+    fn take_pipelines(&mut self, nested: &[SimpleCommand]) -> u32 {
+        let last = |commands: &[SimpleCommand]| {
+            let numbers = commands.iter().map(|command| command.place.pipeline);
+            numbers.max().unwrap_or(0)
+        };
+        let free = self
+            .free_pipeline
+            .unwrap_or_else(|| 1 + last(&self.script.commands).max(last(self.coming.as_slice())));
+        self.free_pipeline = Some(free + 1 + last(nested));
+        free
     }
 
     /// The assignments for the command with this index: before the written one, and behind `env`.

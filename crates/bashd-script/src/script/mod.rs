@@ -22,7 +22,9 @@ mod decoders;
 mod deferred;
 mod dollar;
 mod escapes;
+mod evaluated;
 mod few;
+mod filled_variables;
 mod filling;
 mod foreign_code;
 mod frames;
@@ -36,9 +38,11 @@ mod keywords;
 mod learning;
 mod loops;
 mod lowering;
+mod matched;
 mod name_hash;
 mod parameters;
 mod parser_limits;
+mod paths_printed;
 mod patterns;
 mod plain_list;
 mod printed;
@@ -84,6 +88,15 @@ impl Script {
         };
         parse_within(text, context).0
     }
+}
+
+/// The statements of a script that stand on lines of their own; one, if it can't be read.
+pub fn statements(text: &str) -> Vec<&str> {
+    let found = Some(text).filter(|text| parser_limits::allow(text));
+    let found = found.and_then(tree::statements).unwrap_or_default();
+    let found = found.into_iter().filter_map(|range| text.get(range));
+    let found: Vec<&str> = found.map(str::trim_end).collect();
+    if found.is_empty() { vec![text] } else { found }
 }
 
 /// What a script is read within.

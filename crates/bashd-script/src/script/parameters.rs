@@ -124,12 +124,34 @@ impl Constants {
         }
     }
 
+    /// The numbers that a variable may be: `${a[i]}` in a loop over them.
+    fn numbers(&self, name: &str) -> Option<Vec<i64>> {
+        let Known::OneOf(values) = self.known(name.trim_start_matches('$'))? else {
+            return None;
+        };
+        let numbers = values.iter().map(|value| value.known()?.parse().ok());
+        numbers.collect()
+    }
+
     /// What the parameter is before anything is done to it; an empty list if it may be unset.
     fn base(&mut self, parameter: &ParameterText<'_>, quoted: bool) -> Option<ValueChoice> {
         let name = parameter.name;
+        if parameter.is_indirect && matches!(parameter.index, Some("@" | "*")) {
+            // `${!a[@]}`: the numbers of its elements.
+            let Known::List(words) = self.known(name)? else {
+                return None;
+            };
+            let numbers = (0..words.len()).map(|number| text_word(&number.to_string()));
+            return Some(ValueChoice::List(numbers.collect()));
+        }
         if parameter.is_indirect {
-            let target = self.only(name)?.known()?.to_owned();
-            return self.value(&target, quoted, false);
+            let ValueChoice::OneOf(values) = self.value(name, quoted, false)? else {
+                return None;
+            };
+            let [target] = values.as_slice() else {
+                return None;
+            };
+            return self.value(target.known()?, quoted, false);
         }
         let Some(index) = parameter.index else {
             return match self.value(name, quoted, false) {
@@ -149,11 +171,17 @@ impl Constants {
             "*" if quoted => Some(ValueChoice::OneOf(self.joined_choices(&words))),
             "@" | "*" => Some(ValueChoice::List(words)),
             index => {
-                let index = self.number_of(index)?;
                 let count = words.len() as i64;
-                let index = if index < 0 { index + count } else { index };
-                let word = usize::try_from(index).ok().and_then(|at| words.get(at));
-                Some(ValueChoice::OneOf(vec![word.cloned().unwrap_or_default()]))
+                let element = |index: i64| {
+                    let index = if index < 0 { index + count } else { index };
+                    let word = usize::try_from(index).ok().and_then(|at| words.get(at));
+                    word.cloned().unwrap_or_default()
+                };
+                let chosen = match self.number_of(index) {
+                    Some(index) => vec![element(index)],
+                    None => self.numbers(index)?.into_iter().map(element).collect(),
+                };
+                Some(ValueChoice::OneOf(chosen))
             }
         }
     }
@@ -228,7 +256,7 @@ impl Constants {
     }
 
     /// The value of an expression, with known values in it.
-    fn number_of(&mut self, expression: &str) -> Option<i64> {
+    pub(super) fn number_of(&mut self, expression: &str) -> Option<i64> {
         let text = if expression.contains('$') {
             self.operand(expression)?.known()?.to_owned()
         } else {
@@ -363,7 +391,7 @@ impl Constants {
     }
 
     /// The word behind an operator, with known values in it.
-    fn operand(&mut self, text: &str) -> Option<Word> {
+    pub(super) fn operand(&mut self, text: &str) -> Option<Word> {
         if text.is_empty() {
             return Some(Word::default());
         }

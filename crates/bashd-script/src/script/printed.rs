@@ -8,6 +8,7 @@ use super::constants::{Constants, NamedText};
 use super::decoders;
 use super::escapes;
 use super::inner_scripts::printed_text;
+use super::paths_printed;
 use super::reader::ScriptReader;
 use super::view::{Construct, Joint, Readings, RedirectOperator, SimpleCommand, Span};
 use super::word::{Word, WordPart};
@@ -194,7 +195,9 @@ impl Constants {
             "crontab" if words.iter().any(|word| word.is("-l")) => String::new(),
 
             "cat" | "tee" => self.concatenated(name, words, input)?,
-            "dirname" | "basename" | "realpath" | "readlink" => path_of(name, words)?,
+            "dirname" | "basename" | "realpath" | "readlink" => {
+                paths_printed::printed(name, words)?
+            }
             "python3" | "perl" | "awk" => match decoders::printed_literal(name, words) {
                 Some(literal) => literal,
                 None if name == "awk" => decoders::fields(words, whole(&input?)?)?,
@@ -384,25 +387,4 @@ fn converted(flags: &str, conversion: char, argument: &str) -> Option<String> {
     } else {
         filler.repeat(missing) + &text
     })
-}
-
-/// `dirname`, `basename`, `realpath`, `readlink -f`: of a path without symbolic links.
-fn path_of(name: &str, words: &[Word]) -> Option<String> {
-    let mut operands = words
-        .iter()
-        .filter(|word| !word.known_beginning().starts_with('-'));
-    let path = printed_text(operands.next()?);
-    let trimmed = path.trim_end_matches('/');
-    let (before, last) = match trimmed.rsplit_once('/') {
-        Some((before, last)) => (before, last),
-        None => (".", trimmed),
-    };
-    let text = match name {
-        _ if trimmed.is_empty() => "/",
-        "dirname" if before.is_empty() => "/",
-        "dirname" => before,
-        "basename" => last,
-        _ => &path,
-    };
-    Some(format!("{text}\n"))
 }

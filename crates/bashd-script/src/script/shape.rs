@@ -4,7 +4,7 @@ use super::builtins::is_builtin;
 use super::{CommandOrigin, Constructs, Readings, Script, parser_limits, sound};
 
 /// What kind of script this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ScriptShape {
     /// It is uncertain whether bash accepts it.
     Unsound,

@@ -74,7 +74,15 @@ impl Lowering<'_> {
             Some(_) => {}
         }
         started.extend(other_choices(command));
-        if let Some(inner) = wrappers::wrapped(command).and_then(|wrapped| wrapped.command) {
+        let wrapped = wrappers::wrapped(command).unwrap_or_default();
+        if let Some(words) = wrapped.shell.and_then(|at| command.words.get(at..)) {
+            let shell = Word::of(
+                "bash",
+                command.words.first().map_or(command.span, |it| it.span),
+            );
+            started.push([std::slice::from_ref(&shell), words].concat());
+        }
+        if let Some(inner) = wrapped.command {
             let words = command.words.get(inner..).unwrap_or_default().to_vec();
             started.extend(containers::on_host(command, inner));
             match command.name() {

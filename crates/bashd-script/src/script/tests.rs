@@ -358,3 +358,24 @@ fn the_scan_and_the_parsers_see_the_same_commands() {
         differences.join("\n")
     );
 }
+
+#[test]
+fn statements_on_lines_of_their_own_are_told_apart() {
+    for (text, expected) in [
+        ("a", vec!["a"]),
+        ("a; b && c\nd", vec!["a; b && c", "d"]),
+        ("a \\\n  b", vec!["a \\\n  b"]),
+        (
+            "for x in 1\ndo\n  y\ndone",
+            vec!["for x in 1\ndo\n  y\ndone"],
+        ),
+        ("cat <<E\nx\nE\n", vec!["cat <<E\nx\nE"]),
+        ("# why\na # this\n\nb", vec!["a # this", "b"]),
+        ("echo 'a\nb'", vec!["echo 'a\nb'"]),
+        ("echo 'a", vec!["echo 'a"]),
+        ("", vec![""]),
+        ("echo ä\necho ö", vec!["echo ä", "echo ö"]),
+    ] {
+        assert_eq!(super::statements(text), expected, "{text:?}");
+    }
+}

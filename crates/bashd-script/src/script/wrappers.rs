@@ -20,17 +20,30 @@ enum Behind {
     Command,
     /// Words that are joined to a script.
     Script,
+    /// Words each of which is a script.
+    Scripts,
     Nothing,
     /// A command that begins behind an option.
     Option,
+    /// Words of a shell, behind an option.
+    Shell,
+}
+
+/// When a program starts a shell that reads its input.
+enum StartsShell {
+    Never,
+    /// If it is given no command.
+    Always,
+    /// With one of these options, without dashes, if it is given no command.
+    With(Vec<&'static str>),
 }
 
 /// A program that runs a command or a script.
 struct Wrapper {
     /// Short options that take a value.
     values: &'static str,
-    /// Long options that take a value, without dashes; they may be abbreviated.
-    long_values: Vec<&'static str>,
+    /// Long options that take values, without dashes, and how many; they may be abbreviated.
+    long_values: Vec<(&'static str, usize)>,
     /// Operands before the command.
     operands: usize,
     /// Short options with which no command is run.
@@ -38,6 +51,7 @@ struct Wrapper {
     /// Options whose value is a script, without dashes.
     scripts: Vec<&'static str>,
     behind: Behind,
+    shell: StartsShell,
 }
 
 /// The words of a subcommand, and where in the list its wrapper is.
@@ -54,19 +68,32 @@ static WRAPPERS: LazyLock<Wrappers> = LazyLock::new(|| {
             .split('\t')
             .map(|column| if column == "-" { "" } else { column });
         let mut next = || columns.next().unwrap_or_default();
-        let list = |column: &'static str| column.split(',').filter(|it| !it.is_empty()).collect();
+        let list = |column: &'static str| -> Vec<&'static str> {
+            column.split(',').filter(|it| !it.is_empty()).collect()
+        };
+        let counted = |option: &'static str| match option.split_once(':') {
+            Some((name, count)) => (name, count.parse().unwrap_or(1)),
+            None => (option, 1),
+        };
         let names = next();
         let wrapper = Wrapper {
             values: next(),
-            long_values: list(next()),
+            long_values: list(next()).into_iter().map(counted).collect(),
             operands: next().parse().unwrap_or_default(),
             instead: next(),
             scripts: list(next()),
             behind: match next() {
                 "command" => Behind::Command,
                 "script" => Behind::Script,
+                "scripts" => Behind::Scripts,
                 "option" => Behind::Option,
+                "shell" => Behind::Shell,
                 _ => Behind::Nothing,
+            },
+            shell: match next() {
+                "" => StartsShell::Never,
+                "always" => StartsShell::Always,
+                options => StartsShell::With(list(options)),
             },
         };
         // A dash is a name as well: zsh's precommand.
@@ -96,8 +123,11 @@ pub(super) struct Wrapped {
     pub(super) command: Option<usize>,
     /// Where the words begin that are joined to a script.
     pub(super) script: Option<usize>,
-    /// Scripts that are values of its options.
+    /// Scripts that are values of its options, or words of their own.
     pub(super) scripts: Vec<Word>,
+    /// Where the words begin of a shell that it starts; behind all of its words if that shell reads
+    /// its input.
+    pub(super) shell: Option<usize>,
 }
 
 /// What this command runs, if it is a wrapper.
@@ -117,7 +147,29 @@ pub(super) fn wrapped(command: &SimpleCommand) -> Option<Wrapped> {
         let start = after_subcommand(command, subcommand)?;
         Some((start, *index))
     })?;
-    read_options(command, wrappers.get(index)?, start)
+    let wrapper = wrappers.get(index)?;
+    let mut found = read_options(command, wrapper, start)?;
+    let is_given = found.command.is_some() || found.script.is_some() || !found.scripts.is_empty();
+    if !is_given && found.shell.is_none() && starts_shell(wrapper, command.words.get(start..)?) {
+        found.shell = Some(command.words.len());
+    }
+    Some(found)
+}
+
+/// Whether a wrapper without a command starts a shell that reads its input: `sudo -s <<< x`.
+fn starts_shell(wrapper: &Wrapper, words: &[Word]) -> bool {
+    match &wrapper.shell {
+        StartsShell::Never => false,
+        StartsShell::Always => true,
+        StartsShell::With(options) => words.iter().any(|word| {
+            let text = word.known_beginning();
+            let given = text.strip_prefix('-').unwrap_or_default();
+            options.iter().any(|option| match given.strip_prefix('-') {
+                Some(long) => option.len() > 1 && long == *option,
+                None => option.len() == 1 && given.contains(option),
+            })
+        }),
+    }
 }
 
 /// The index after the words of a subcommand, between which options may stand.
@@ -148,12 +200,22 @@ fn read_options(command: &SimpleCommand, wrapper: &Wrapper, start: usize) -> Opt
     let is_env = matches!(command.name(), Some("env" | "genv"));
     let mut at = start;
     // Words that are neither options nor a command may stand anywhere.
-    let is_free = matches!(wrapper.behind, Behind::Nothing | Behind::Option);
+    let is_free = matches!(
+        wrapper.behind,
+        Behind::Nothing | Behind::Option | Behind::Shell
+    );
     let mut operands_left = wrapper.operands;
     let mut options_end = false;
     while let Some(word) = command.words.get(at) {
         let begins_with = word.known_beginning();
-        if !options_end && begins_with == "--" && word.is("--") {
+        if !options_end && is_free && wrapper.scripts.iter().any(|mark| word.is(mark)) {
+            // `gnome-terminal -- rm`, `capsh -- -c rm`
+            match wrapper.behind {
+                Behind::Shell => found.shell = Some(at + 1),
+                _ => found.command = Some(at + 1),
+            }
+            return Some(found);
+        } else if !options_end && begins_with == "--" && word.is("--") {
             options_end = true;
             at += 1;
         } else if !options_end && begins_with.starts_with('-') && !word.is("-") {
@@ -181,6 +243,10 @@ fn read_options(command: &SimpleCommand, wrapper: &Wrapper, start: usize) -> Opt
         } else {
             match wrapper.behind {
                 Behind::Script => found.script = Some(at),
+                Behind::Scripts => {
+                    let words = command.words.get(at..).unwrap_or_default();
+                    found.scripts.extend(words.iter().cloned());
+                }
                 _ => found.command = Some(at),
             }
             return Some(found);
@@ -216,6 +282,10 @@ fn script_option(
     });
     let (end, true) = position? else { return None };
     let is_last = end == letters.len() && word.parts.len() == 1;
+    // Their long options have one dash: `xterm -geometry 80x24 -e rm`.
+    if wrapper.behind == Behind::Option && !(is_last && end == 1) {
+        return None;
+    }
     if is_last {
         Some((next(), 2))
     } else {
@@ -233,9 +303,11 @@ pub(super) fn rest_of(word: &Word, bytes: usize) -> Option<Word> {
 /// How many words an option takes; `None` if no command is run with it.
 fn option_length(wrapper: &Wrapper, option: &str, is_whole: bool) -> Option<usize> {
     if let Some(long) = option.strip_prefix("--") {
-        let takes_value = |known: &&str| long.len() > 1 && known.starts_with(long);
-        let takes_value = wrapper.long_values.iter().any(takes_value);
-        return Some(if takes_value && is_whole { 2 } else { 1 });
+        let mut values = wrapper.long_values.iter();
+        let exact = values.clone().find(|(known, _)| *known == long);
+        let begun = || values.find(|(known, _)| long.len() > 1 && known.starts_with(long));
+        let takes = exact.or_else(begun).map_or(0, |(_, count)| *count);
+        return Some(if is_whole { takes + 1 } else { 1 });
     }
     let letters = option.strip_prefix('-').unwrap_or(option);
     // The rest of the cluster is the value, if there is a rest.

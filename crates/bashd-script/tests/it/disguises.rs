@@ -85,6 +85,12 @@ impl Disguise {
         !handed.iter().any(|it| self.template.contains(it))
     }
 
+    /// Whether it takes a text apart into lines, of which each is run alone.
+    pub(crate) fn takes_lines(&self) -> bool {
+        let by_lines = ["while read", "read", "mapfile"];
+        by_lines.contains(&self.name) || self.template.contains("xargs -d '\\n'")
+    }
+
     /// The template with a script in it, or nothing where the script can't stand there.
     pub(crate) fn filled(&self, script: &str) -> Option<String> {
         // The end of a here-document in it would end the one around it.

@@ -52,9 +52,9 @@ const STUBS: [&str; 14] = [
     "systemctl",
 ];
 
-/// What a stub does: it writes down its name and words.
-const NOTED: &str =
-    "#!/bin/sh\n{ printf '%s\\0' \"${0##*/}\" \"$@\"; printf '\\n'; } >> \"$LOG\"\n";
+/// What a stub does: it writes down how many words it has, its name and the words. A word may have
+/// lines of its own.
+const NOTED: &str = "#!/bin/sh\nprintf '%s\\0' $# \"${0##*/}\" \"$@\" >> \"$LOG\"\n";
 
 /// What the stub of git does then: it runs what git would run.
 const GIT: &str = r#"
@@ -113,7 +113,7 @@ const MOST_ASKED: usize = 10;
 const POSSIBLE: [&str; 1] = ["branch"];
 
 /// Means that the guard does not see through.
-const UNSEEN: [&str; 1] = ["BASH_REMATCH"];
+const UNSEEN: [&str; 0] = [];
 
 /// Commands that a rule denies or asks about, and harmless ones of the same shape.
 const BAD: [&[&str]; 23] = [
@@ -183,7 +183,11 @@ fn hide(random: &mut Random, command: &[&str]) -> Hidden {
             continue;
         }
         let is_line = !script.contains('\n') && !before.contains('\n');
-        if ["while read", "read", "mapfile"].contains(&around.name) && !is_line {
+        if around.takes_lines() && !is_line {
+            continue;
+        }
+        // In an alias, bash looks for the text of a here-document behind the line that uses it.
+        if around.name == "alias" && format!("{before}{script}").contains("<<E") {
             continue;
         }
         // Another shell gets the text with what the text needs.
@@ -277,12 +281,13 @@ impl Stage {
         let called = |index: usize| {
             let log = fs::read(work.join(format!("{index}.log"))).unwrap_or_default();
             let text = String::from_utf8_lossy(&log).into_owned();
-            let words = |line: &str| {
-                line.split_terminator('\0')
-                    .map(str::to_owned)
-                    .collect::<Vec<String>>()
-            };
-            text.lines().map(words).collect()
+            let mut words = text.split_terminator('\0').map(str::to_owned);
+            let mut calls: Vec<Vec<String>> = Vec::new();
+            while let Some(count) = words.next() {
+                let count: usize = count.parse().expect("a count of words");
+                calls.push(words.by_ref().take(count + 1).collect());
+            }
+            calls
         };
         (0..scripts.len()).map(called).collect()
     }

@@ -23,6 +23,8 @@ fn rows(name: &str) -> Vec<Vec<String>> {
         .lines()
         .next()
         .map_or(0, |head| head.split('\t').count());
+    let head = text.lines().next().unwrap_or_default();
+    let has_backslashes = head.contains("\\\\ = backslash");
     // A NUL and odd blanks are a matter of safe mode; elsewhere `\0` is what a shell reads.
     let odd = [
         ("\\0", "\0"),
@@ -35,8 +37,12 @@ fn rows(name: &str) -> Vec<Vec<String>> {
         let mut cells: Vec<String> = line.splitn(columns, '\t').map(str::to_owned).collect();
         assert_eq!(cells.len(), columns, "{name}: {line}");
         if let Some(command) = cells.last_mut() {
-            for (written, meant) in &escapes {
-                *command = command.replace(written, meant);
+            if has_backslashes {
+                *command = unescaped(command);
+            } else {
+                for (written, meant) in &escapes {
+                    *command = command.replace(written, meant);
+                }
             }
         }
         cells
@@ -44,15 +50,42 @@ fn rows(name: &str) -> Vec<Vec<String>> {
     text.lines().skip(1).map(row).collect()
 }
 
-/// Judges a list with the default rules: the share that is caught of each class must reach `least`,
-/// in percent, and nothing everyday may be refused.
-fn measure(name: &str, least: usize) {
+/// A cell in which a backslash is written as two.
+fn unescaped(cell: &str) -> String {
+    let mut text = String::new();
+    let mut rest = cell.chars();
+    while let Some(character) = rest.next() {
+        let meant = match (character, character == '\\') {
+            (character, false) => character,
+            (_, true) => match rest.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some('0') => '\0',
+                Some('u') => {
+                    let digits: String = rest.by_ref().take(4).collect();
+                    let number = u32::from_str_radix(&digits, 16).expect("four digits");
+                    char::from_u32(number).expect("a character")
+                }
+                Some(other) => other,
+                None => panic!("{cell}: a lone backslash"),
+            },
+        };
+        text.push(meant);
+    }
+    text
+}
+
+/// Judges a list with the default rules: of its bad rows, as many may be missed as the page about
+/// the guard tells, and nothing everyday may be refused.
+fn measure(name: &str, most_missed: usize) {
     let guard = Guard::new([DEFAULT_RULES], &[]);
     let mut classes: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
     let mut refused = Vec::new();
     for row in rows(name) {
-        let [wanted, class, command] = row.as_slice() else {
-            panic!("{name}: three cells, not {row:?}");
+        // Where a row has a list and a class, the share is that of the list.
+        let (wanted, class, command) = match row.as_slice() {
+            [wanted, class, command] | [wanted, class, _, command] => (wanted, class, command),
+            row => panic!("{name}: three or four cells, not {row:?}"),
         };
         let is_caught = decided(&guard, command) != Decision::Allow;
         match wanted.as_str() {
@@ -76,24 +109,37 @@ fn measure(name: &str, least: usize) {
             "\n{class}: {} of {count} missed: {missed:#?}",
             missed.len()
         );
-        is_enough &= (count - missed.len()) * 100 >= count * least;
     }
+    let missed: usize = classes.values().map(|(_, missed)| missed.len()).sum();
+    is_enough &= missed <= most_missed;
     assert!(is_enough, "{told}");
 }
 
 #[test]
 fn the_first_fresh_list_is_caught() {
-    measure("first.tsv", 98);
+    measure("first.tsv", 4);
 }
 
 #[test]
 fn the_second_fresh_list_is_caught() {
-    measure("second.tsv", 100);
+    measure("second.tsv", 0);
 }
 
 #[test]
 fn the_third_fresh_list_is_caught() {
-    measure("third.tsv", 100);
+    measure("third.tsv", 0);
+}
+
+/// By somebody who had not seen the guard.
+#[test]
+fn the_fourth_fresh_list_is_caught() {
+    measure("fourth.tsv", 8);
+}
+
+/// By somebody else who had not seen the rules.
+#[test]
+fn the_fifth_fresh_list_is_caught() {
+    measure("fifth.tsv", 4);
 }
 
 #[test]
@@ -103,12 +149,16 @@ fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
         ..Gate::default()
     };
     let mut wrong = Vec::new();
-    for row in ["strict.tsv", "third_strict.tsv"]
-        .into_iter()
-        .flat_map(rows)
-    {
-        let [wanted, command] = row.as_slice() else {
-            panic!("two cells, not {row:?}");
+    let lists = [
+        "strict.tsv",
+        "third_strict.tsv",
+        "fourth_strict.tsv",
+        "fifth_strict.tsv",
+    ];
+    for row in lists.into_iter().flat_map(rows) {
+        let (wanted, command) = match row.as_slice() {
+            [wanted, command] | [wanted, _, command] => (wanted, command),
+            row => panic!("two or three cells, not {row:?}"),
         };
         let is_allowed = gate.judge(&Command::as_given(command)).verdict == Verdict::Allow;
         if is_allowed != (wanted == "allowed") {
@@ -127,12 +177,15 @@ fn the_interceptor_names_the_tool_for_contested_commands() {
         ..Gate::default()
     };
     let mut wrong = Vec::new();
-    for row in ["interceptor.tsv", "third_interceptor.tsv"]
-        .into_iter()
-        .flat_map(rows)
-    {
-        let [wanted, command] = row.as_slice() else {
-            panic!("two cells, not {row:?}");
+    let lists = [
+        "interceptor.tsv",
+        "third_interceptor.tsv",
+        "fifth_interceptor.tsv",
+    ];
+    for row in lists.into_iter().flat_map(rows) {
+        let (wanted, command) = match row.as_slice() {
+            [wanted, command] | [wanted, _, command] => (wanted, command),
+            row => panic!("two or three cells, not {row:?}"),
         };
         let suggested = gate.judge(&Command::as_given(command)).suggested_tool;
         let suggested = suggested.as_deref().unwrap_or("-");

@@ -117,12 +117,13 @@ fn every_line_of_the_table_is_whole_and_no_name_is_there_twice() {
     let mut names = BTreeSet::new();
     for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let cells: Vec<&str> = line.split('\t').collect();
-        assert_eq!(cells.len(), 7, "{line}");
+        assert_eq!(cells.len(), 8, "{line}");
         assert!(cells[3].parse::<usize>().is_ok(), "{line}");
         assert!(
-            ["command", "script", "option", "none"].contains(&cells[6]),
+            ["command", "script", "scripts", "option", "shell", "none"].contains(&cells[6]),
             "{line}"
         );
+        assert!(!cells[7].is_empty(), "{line}");
         for name in cells[0].split(',') {
             assert!(names.insert(name), "{name} is there twice");
         }

@@ -1,6 +1,7 @@
 //! Where all questions of an engine are asked: grants first, then everybody who can answer, at
 //! once.
 
+use super::elsewhere::{AskingCalls, PostedQuestion};
 use super::grants::GrantKey;
 use super::{Approval, ApprovalAnswer, Approver, Grants};
 use crate::errand;
@@ -20,6 +21,8 @@ type Asked = Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>;
 
 /// What is asked for, and for whom.
 pub(crate) struct ApprovalQuestion<'a> {
+    /// The id of the call.
+    pub(crate) id: &'a str,
     /// The text that the shell would get.
     pub(crate) command: &'a str,
     /// What of it is not written down.
@@ -31,6 +34,14 @@ pub(crate) struct ApprovalQuestion<'a> {
 }
 
 impl ApprovalQuestion<'_> {
+    /// The same about something else.
+    fn about<'b>(&'b self, thing: &'b str) -> ApprovalQuestion<'b> {
+        ApprovalQuestion {
+            command: thing,
+            ..*self
+        }
+    }
+
     fn key(&self) -> GrantKey<'_> {
         GrantKey {
             rule: &self.objection.rule,
@@ -80,18 +91,57 @@ impl ApprovalDesk {
         if self.grants.covers(&question.key()) {
             return (ApprovalAnswer::Once, None);
         }
+        let answer = self.ask(question, own).await;
+        let warning = self.remember(question, answer).await.err();
+        (answer, warning.as_ref().map(not_stored))
+    }
+
+    /// Likewise for things that are granted one by one, whatever command wants them.
+    pub(crate) async fn decide_things(
+        &self,
+        question: &ApprovalQuestion<'_>,
+        things: &[String],
+        own: Option<&Approver>,
+    ) -> (ApprovalAnswer, Option<String>) {
+        let is_missing = |thing: &&String| !self.grants.covers(&question.about(thing).key());
+        let missing: Vec<&String> = things.iter().filter(is_missing).collect();
+        if missing.is_empty() {
+            return (ApprovalAnswer::Once, None);
+        }
+        let answer = self.ask(question, own).await;
+        let mut warning = None;
+        for thing in missing {
+            let kept = self.remember(&question.about(thing), answer).await.err();
+            warning = warning.or(kept.as_ref().map(not_stored));
+        }
+        (answer, warning)
+    }
+
+    /// Asks everybody; the first answer counts.
+    async fn ask(&self, question: &ApprovalQuestion<'_>, own: Option<&Approver>) -> ApprovalAnswer {
         let (tell, answered) = watch::channel(None);
         let approval = Approval {
             command: question.command.to_owned(),
             objection: question.objection.clone(),
             answered,
         };
-        let answer = first(self.ask_all(&approval, own)).await;
+        let asked = self.ask_all(&approval, own);
+        if asked.is_empty() && !AskingCalls::in_state(&self.state_dir).is_watched() {
+            return ApprovalAnswer::Nobody;
+        }
+        let posted = PostedQuestion::post(&self.state_dir, question.id);
+        let answer = tokio::select! {
+            biased;
+            answer = first(asked) => match answer {
+                ApprovalAnswer::Nobody => posted.answered_by_watchers().await,
+                answer => answer,
+            },
+            answer = posted.answered() => answer,
+        };
+        drop(posted);
         // Front ends that still show the question see that it is answered.
         let _ = tell.send(Some(answer));
-        let warning = self.remember(question, answer).await.err();
-        let warning = warning.map(|error| format!("the grant could not be stored: {error}"));
-        (answer, warning)
+        answer
     }
 
     async fn remember(
@@ -129,6 +179,10 @@ impl ApprovalDesk {
         let everybody = own.into_iter().chain(approvers.iter());
         everybody.map(|ask| ask(approval.clone())).collect()
     }
+}
+
+fn not_stored(error: &io::Error) -> String {
+    format!("the grant could not be stored: {error}")
 }
 
 /// The first answer that anybody gives.

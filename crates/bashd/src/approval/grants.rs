@@ -5,9 +5,9 @@
 //! which `bashd grants` lists and removes from. What can't be read is not granted.
 
 use super::ApprovalAnswer;
+use bashd_keeper::file_lock::{LockKind, lock_within};
 use bashd_keeper::seal::SealKey;
 use bashd_keeper::secrets::Secrets;
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -15,13 +15,16 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The file, in the state directory.
 const FILE: &str = "grants.jsonl";
 
 /// What is locked while the file changes: the file itself is replaced.
 const LOCK: &str = "grants.lock";
+
+/// How long the lock is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes of the file at most: nobody has granted more than that by hand.
 const MOST_BYTES: u64 = 4 << 20;
@@ -180,7 +183,7 @@ impl Grants {
             .mode(0o700)
             .create(&self.state_dir)?;
         let lock = private().open(self.state_dir.join(LOCK))?;
-        flock(&lock, FlockOperation::LockExclusive)?;
+        lock_within(&lock, LockKind::Exclusive, PATIENCE)?;
         Ok(lock)
     }
 
@@ -265,7 +268,7 @@ mod tests {
         let asked = question("deploy --with s3cr3t-canary");
         grants.remember(&asked, ApprovalAnswer::Always).unwrap();
         assert!(Grants::in_state(directory.path()).covers(&asked));
-        assert!(!grants.covers(&question("deploy --with [value of API_TOKEN]")));
+        assert!(!grants.covers(&question("deploy --with [secret API_TOKEN, 13 characters]")));
         let written = fs::read_to_string(directory.path().join(FILE)).unwrap();
         assert!(!written.contains("canary"), "{written}");
         fs::remove_file(directory.path().join("key")).unwrap();

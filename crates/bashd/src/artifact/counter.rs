@@ -6,7 +6,9 @@
 //! that a client has must not come to mean something else.
 
 use super::check_limit;
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use bashd_keeper::file_lock::{LockKind, lock_within};
+use bashd_keeper::spool::open_to_read;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +20,9 @@ use std::time::Duration;
 /// The counter's file.
 const NAME: &str = "next";
 
-/// Tries for the lock, and the pause between two: a process that was stopped while holding the lock
-/// must not delay others for more than a moment.
-const TRIES: u32 = 200;
-const PAUSE: Duration = Duration::from_millis(1);
+/// How long the lock is waited for: a process that was stopped while holding it must not delay
+/// others for more than a moment.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Digits of the file: always this many, so that one write replaces all of it.
 const DIGITS: usize = 20;
@@ -29,12 +30,37 @@ const DIGITS: usize = 20;
 /// The highest number that was taken by this process, for each place that it took some from.
 static TAKEN: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
 
+/// How many numbers this process remembers for each place: more than a client asks for again.
+const MOST_GIVEN: usize = 4096;
+
+/// The runs whose outputs this process gave numbers to, for each place.
+static GIVEN: Mutex<BTreeMap<PathBuf, BTreeMap<u64, String>>> = Mutex::new(BTreeMap::new());
+
+/// Remembers which run a number was given to. If somebody removes the state directory, another
+/// process may give the number again, and whoever was told of it here must not be shown that.
+pub(super) fn note(links: &Path, number: u64, run: &str) {
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let given = given.entry(links.to_owned()).or_default();
+    given.insert(number, run.to_owned());
+    if given.len() > MOST_GIVEN {
+        given.pop_first();
+    }
+}
+
+/// Whether a number means another run than the one to which this process gave it.
+pub(super) fn means_another(links: &Path, number: u64, run: &str) -> bool {
+    let given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let first = given.get(links).and_then(|given| given.get(&number));
+    first.is_some_and(|first| first != run)
+}
+
 /// Takes the next number.
 pub(super) fn next(links: &Path) -> io::Result<u64> {
     super::prepare(links)?;
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let flags = flags | OFlags::NONBLOCK;
     let file = rustix::fs::open(links.join(NAME), flags, Mode::RUSR | Mode::WUSR)?;
-    lock(&file)?;
+    lock_within(&file, LockKind::Exclusive, PATIENCE)?;
     let mut text = [0; DIGITS];
     let count = rustix::io::pread(&file, &mut text, 0)?;
     let known = std::str::from_utf8(text.get(..count).unwrap_or_default());
@@ -54,16 +80,13 @@ pub(super) fn next(links: &Path) -> io::Result<u64> {
     Ok(next)
 }
 
-fn lock(file: &impl std::os::fd::AsFd) -> io::Result<()> {
-    for _ in 0..TRIES {
-        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(()),
-            Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(Errno::WOULDBLOCK.into())
+/// Whether somebody has the counter's lock just now, so that a number may have to be waited for.
+pub(super) fn is_held(links: &Path) -> bool {
+    let file = open_to_read(&links.join(NAME));
+    file.is_ok_and(|file| {
+        let tried = lock_within(&file, LockKind::Shared, Duration::ZERO);
+        tried.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    })
 }
 
 fn behind_the_highest(links: &Path) -> io::Result<u64> {

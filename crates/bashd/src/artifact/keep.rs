@@ -5,8 +5,10 @@ use super::{ArtifactKind, ArtifactStore, check_limit, counter, prepare};
 use crate::exec::Run;
 use crate::jobs::Job;
 use crate::output::joined::Joined;
+use crate::output::run_output::RunOutput;
+use crate::output::veiled::Veil;
 use crate::output::{Source, StreamPiece};
-use crate::plan::Plan;
+use crate::plan::Outline;
 use crate::profile::Profile;
 use crate::profile::rules::ArtifactsWhen;
 use bashd_keeper::spool::{self, Ring, STEP, SpoolReader, link_descriptor};
@@ -19,6 +21,9 @@ use std::path::{Path, PathBuf};
 /// An artifact of this size or larger triggers a check of the total size.
 const LARGE: u64 = 1024 * 1024;
 
+/// Output of another place up to this size is brought home to be kept.
+const LONGEST_BROUGHT: u64 = 1024 * 1024;
+
 /// The output of a finished run.
 pub(crate) struct Output<'a> {
     pub(crate) out: &'a SpoolReader,
@@ -30,6 +35,8 @@ pub(crate) struct Output<'a> {
     pub(crate) kind: ArtifactKind,
     /// Whose call it was.
     pub(crate) owner: &'a str,
+    /// Whether it is shown without secrets.
+    pub(crate) hides_secrets: bool,
 }
 
 /// Who may still write to a spool whose run was reported.
@@ -66,26 +73,56 @@ impl ArtifactStore {
     pub(crate) fn keep_run(
         &self,
         profile: &Profile,
-        plan: &Plan,
+        outline: &Outline,
         run: &Run,
         kind: ArtifactKind,
     ) -> Option<KeptArtifact> {
         if profile.output.artifacts == ArtifactsWhen::Never {
             return None;
         }
+        let Some(out) = run.out.spool() else {
+            return self.bring_home(profile, outline, run, kind);
+        };
         let output = Output {
-            out: &run.out,
-            err: run.err.as_ref(),
+            out,
+            err: run.err.as_ref().and_then(RunOutput::spool),
             separator: &profile.output.separator,
             writers: run.writers,
             kind,
-            owner: &plan.job.spec.owner,
+            owner: &outline.owner,
+            hides_secrets: outline.veil.hides(),
         };
-        let mut kept = self.keep(&plan.directory, &profile.name, &output).ok()?;
+        let mut kept = self.keep(&outline.directory, &profile.name, &output).ok()?;
         if profile.output.names_path() {
             kept.path = self.path(kept.id).ok();
         }
         Some(kept)
+    }
+
+    /// Keeps the output of a run at another place, if it is short.
+    fn bring_home(
+        &self,
+        profile: &Profile,
+        outline: &Outline,
+        run: &Run,
+        kind: ArtifactKind,
+    ) -> Option<KeptArtifact> {
+        let joined = run.err.as_ref().map(|err| {
+            let streams: [&dyn Source; 2] = [&run.out, err];
+            Joined::new(streams, &profile.output.separator)
+        });
+        let source = joined
+            .as_ref()
+            .map_or(&run.out as &dyn Source, |joined| joined);
+        if source.len() > LONGEST_BROUGHT {
+            return None;
+        }
+        self.keep_part(
+            profile,
+            &outline.directory,
+            source,
+            (&outline.owner, kind, &outline.veil),
+        )
     }
 
     /// Keeps the output of the run with this directory.
@@ -121,6 +158,7 @@ impl ArtifactStore {
         let mut record = ArtifactRecord::new(run, profile, source.len(), source.lines());
         record.kind = output.kind;
         record.owner = Some(output.owner.to_owned());
+        record.hides_secrets = output.hides_secrets;
         let can_adopt = output.err.is_none()
             && (output.writers == Writers::Gone || output.out.places().ring.is_none());
         if !can_adopt || adopt(directory, output.out, &mut record).is_err() {
@@ -137,13 +175,49 @@ impl ArtifactStore {
         Ok(KeptArtifact::of(&record))
     }
 
+    /// Keeps a copy of output, if the profile does that: a part of what a terminal session wrote,
+    /// or what is at another place.
+    pub(crate) fn keep_part(
+        &self,
+        profile: &Profile,
+        directory: &Path,
+        part: &dyn Source,
+        (owner, kind, veil): (&str, ArtifactKind, &Veil),
+    ) -> Option<KeptArtifact> {
+        if profile.output.artifacts == ArtifactsWhen::Never {
+            return None;
+        }
+        prepare(directory).ok()?;
+        let name = directory.file_name().unwrap_or_default();
+        let run = name.to_string_lossy().into_owned();
+        let mut record = ArtifactRecord::new(run, &profile.name, part.len(), part.lines());
+        record.kind = kind;
+        record.owner = Some(owner.to_owned());
+        record.hides_secrets = veil.hides();
+        let kept = copy(directory, part, &mut record);
+        if kept
+            .and_then(|()| self.publish(directory, &mut record))
+            .is_err()
+        {
+            clear(directory);
+            return None;
+        }
+        let mut kept = KeptArtifact::of(&record);
+        if profile.output.names_path() {
+            kept.path = self.path(kept.id).ok();
+        }
+        Some(kept)
+    }
+
     /// Gives an artifact its number.
     fn publish(&self, directory: &Path, record: &mut ArtifactRecord) -> io::Result<()> {
         let name = directory.file_name().unwrap_or_default();
         record.id = counter::next(&self.links)?;
         record.store(directory)?;
         let target = Path::new("..").join(self.runs_name()).join(name);
-        std::os::unix::fs::symlink(target, self.link(record.id))
+        std::os::unix::fs::symlink(target, self.link(record.id))?;
+        counter::note(&self.links, record.id, &record.run);
+        Ok(())
     }
 
     /// Keeps the output of a job that has ended, if its profile does that; a second time it has the
@@ -158,11 +232,13 @@ impl ArtifactStore {
             return None;
         }
         if let Ok(record) = ArtifactRecord::load(&job.directory) {
+            counter::note(&self.links, record.id, &record.run);
             return Some(KeptArtifact::of(&record));
         }
         let mut record =
             ArtifactRecord::new(job.id.clone(), &profile.name, output.len(), output.lines());
         record.owner = Some(job.owner.clone());
+        record.hides_secrets = job.hides_secrets;
         if adopt_file(job, &mut record).is_err() {
             copy(&job.directory, output, &mut record).ok()?;
         }
@@ -307,7 +383,7 @@ fn keep_memory(
     for piece in spool.read(range.clone())? {
         match piece {
             StreamPiece::Kept(more) => bytes.extend(more),
-            StreamPiece::Dropped(_) => return Ok(None),
+            StreamPiece::Dropped(_) | StreamPiece::Replaced { .. } => return Ok(None),
         }
     }
     let path = directory.join(ArtifactFile::Rest.file());
@@ -341,7 +417,7 @@ fn copy(directory: &Path, source: &dyn Source, record: &mut ArtifactRecord) -> i
         for piece in source.read(offset..(offset + STEP).min(record.bytes))? {
             let bytes = match piece {
                 StreamPiece::Kept(bytes) => bytes,
-                StreamPiece::Dropped(count) => {
+                StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => {
                     offset += count;
                     missing += count;
                     continue;

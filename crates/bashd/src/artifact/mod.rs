@@ -40,6 +40,7 @@ pub use select::{Item, Range, Selection};
 
 use crate::config::Config;
 use crate::jobs::clients;
+use crate::secrets::KnownSecrets;
 use bashd_keeper::seal::{SealKey, Unsealed};
 use bashd_keeper::spool::{self, Retention};
 use record::ArtifactRecord;
@@ -62,6 +63,8 @@ pub struct ArtifactStore {
     is_for_one_call: bool,
     /// The owner who looks; `None` sees everything.
     viewer: Option<String>,
+    /// What is not shown.
+    known: KnownSecrets,
 }
 
 /// Why an output is stored.
@@ -120,6 +123,7 @@ impl ArtifactStore {
             reads: config.ledger.enabled.then(|| config.ledger_dir()),
             is_for_one_call: false,
             viewer: None,
+            known: config.secrets.known.clone(),
         }
     }
 
@@ -132,13 +136,17 @@ impl ArtifactStore {
         }
     }
 
-    /// Fails as if there were none, if it is another client's.
+    /// Fails as if there were none, if it is another client's, or not the one that this process
+    /// gave the number to.
     fn look(&self, id: u64) -> io::Result<()> {
+        let record = ArtifactRecord::load(&self.link(id)).map_err(|error| missing(id, error))?;
+        if counter::means_another(&self.links, id, &record.run) {
+            return Err(missing(id, io::ErrorKind::NotFound.into()));
+        }
         let Some(viewer) = &self.viewer else {
             return Ok(());
         };
-        let owner = ArtifactRecord::load(&self.link(id)).map_err(|error| missing(id, error))?;
-        match owner.owner {
+        match record.owner {
             Some(owner) if owner != *viewer && clients::is_there(&self.runs, &owner) => {
                 Err(missing(id, io::ErrorKind::NotFound.into()))
             }
@@ -185,7 +193,13 @@ impl ArtifactStore {
     /// Opens an artifact; one that is open is never swept.
     pub fn open(&self, id: u64) -> io::Result<Artifact> {
         self.look(id)?;
-        Artifact::open(&self.link(id)).map_err(|error| missing(id, error))
+        let artifact = Artifact::open(&self.link(id)).map_err(|error| missing(id, error))?;
+        Ok(artifact.veiled(&self.known))
+    }
+
+    /// Whether somebody holds what is needed to store another, so that it may have to wait.
+    pub(crate) fn is_held_up(&self) -> bool {
+        counter::is_held(&self.links)
     }
 
     /// The path of a plain file with everything that is kept of an artifact, in order, with a line

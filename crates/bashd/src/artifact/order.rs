@@ -9,8 +9,8 @@ use super::keep::{append, append_gap};
 use super::reader::Artifact;
 use super::record::{ArtifactFile, ArtifactPart, ArtifactRecord};
 use crate::output::{Source, StreamPiece};
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
+use bashd_keeper::file_lock::{LockKind, lock_within};
+use bashd_keeper::spool::open_to_read;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,8 @@ use std::time::{Duration, SystemTime};
 /// Bytes of one read.
 const BLOCK: u64 = 1024 * 1024;
 
-/// Tries for the lock, and the pause between two: ten seconds in all, for another process that does
-/// the same.
-const TRIES: u32 = 1000;
-const PAUSE: Duration = Duration::from_millis(10);
+/// How long the lock is waited for: another process may do the same.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Turns the artifact of a directory into one file; returns its path.
 pub(super) fn plain_file(directory: &Path) -> io::Result<PathBuf> {
@@ -34,15 +32,20 @@ pub(super) fn plain_file(directory: &Path) -> io::Result<PathBuf> {
     };
     if !is_plain(&ArtifactRecord::load(&directory)?) {
         let file = OpenOptions::new().read(true).write(true).open(&path)?;
-        lock(&file)?;
+        lock_within(&file, LockKind::Exclusive, PATIENCE)?;
         // Somebody else may have done it while we waited.
         let record = ArtifactRecord::load(&directory)?;
         if !is_plain(&record) {
             put_in_order(&directory, &file, record)?;
         }
     }
+    // A command that reads anything else in its place would wait, or see something else.
+    let file = open_to_read(&path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     // Young again: what a command is about to read must not be removed next.
-    let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+    let _ = file.set_modified(SystemTime::now());
     Ok(path)
 }
 
@@ -52,18 +55,6 @@ fn tells_its_end(record: &ArtifactRecord, path: &Path) -> bool {
     let kept = last.map_or(0, |part| part.at + part.bytes);
     let is_whole = last.map_or(0, ArtifactPart::end) == record.bytes;
     is_whole || fs::metadata(path).is_ok_and(|found| found.len() > kept)
-}
-
-fn lock(file: &File) -> io::Result<()> {
-    for _ in 0..TRIES {
-        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(()),
-            Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(Errno::WOULDBLOCK.into())
 }
 
 fn put_in_order(directory: &Path, file: &File, mut record: ArtifactRecord) -> io::Result<()> {
@@ -77,7 +68,9 @@ fn put_in_order(directory: &Path, file: &File, mut record: ArtifactRecord) -> io
     while offset < record.bytes {
         for piece in artifact.read(offset..(offset + BLOCK).min(record.bytes))? {
             match piece {
-                StreamPiece::Dropped(count) => offset += count,
+                StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => {
+                    offset += count;
+                }
                 StreamPiece::Kept(bytes) => {
                     let count = bytes.len() as u64;
                     match parts.last_mut() {

@@ -2,16 +2,24 @@
 
 use super::Summary;
 use super::record::{ArtifactFile, ArtifactPart, ArtifactRecord, NAME};
+use crate::output::veiled::Veil;
+use crate::output::view::View;
 use crate::output::{Source, StreamPiece};
-use rustix::fs::FlockOperation;
+use crate::secrets::KnownSecrets;
+use bashd_keeper::file_lock::{LockKind, lock_within};
+use bashd_keeper::spool::open_to_read;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// Bytes of one read while a line is looked for.
 const BLOCK: u64 = 256 * 1024;
+
+/// How long the lock of an artifact is waited for: who sweeps holds it for a moment.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often to reopen an artifact that was put in order meanwhile.
 const TRIES: usize = 3;
@@ -25,6 +33,7 @@ pub struct Artifact {
     files: Vec<Option<File>>,
     /// Locked while we read.
     _lock: File,
+    veil: Veil,
 }
 
 /// Where a line is.
@@ -54,13 +63,13 @@ impl Artifact {
     }
 
     fn open_once(directory: &Path) -> io::Result<Self> {
-        let lock = File::open(directory.join(NAME))?;
-        rustix::fs::flock(&lock, FlockOperation::LockShared)?;
+        let lock = open_to_read(&directory.join(NAME))?;
+        lock_within(&lock, LockKind::Shared, PATIENCE)?;
         let mut record = ArtifactRecord::load(directory)?;
         let mut files = Vec::new();
         for place in ArtifactFile::ALL {
             let is_used = record.parts.iter().any(|part| part.place == place);
-            let file = is_used.then(|| File::open(directory.join(place.file())));
+            let file = is_used.then(|| open_to_read(&directory.join(place.file())));
             files.push(file.transpose()?);
         }
         // A truncated file has less than its record says.
@@ -77,7 +86,28 @@ impl Artifact {
             record,
             files,
             _lock: lock,
+            veil: Veil::default(),
         })
+    }
+
+    /// Hides these secrets in what is read of it, if its call did.
+    pub(super) fn veiled(mut self, known: &KnownSecrets) -> Self {
+        if self.record.hides_secrets {
+            self.veil = Veil::over(known.now());
+        }
+        self
+    }
+
+    /// The same with every byte as the command wrote it, for its user's own eyes.
+    #[must_use]
+    pub fn raw(mut self) -> Self {
+        self.veil = Veil::default();
+        self
+    }
+
+    /// What may be shown of it.
+    pub(super) fn view(&self) -> View<'_> {
+        View::of(self, &self.veil)
     }
 
     /// What is known of it.
@@ -112,7 +142,9 @@ impl Artifact {
             for piece in self.read(offset..(offset + BLOCK).min(until))? {
                 let bytes = match piece {
                     StreamPiece::Kept(bytes) => bytes,
-                    StreamPiece::Dropped(_) => return Ok(Located::Dropped(self.gap_at(offset))),
+                    StreamPiece::Dropped(_) | StreamPiece::Replaced { .. } => {
+                        return Ok(Located::Dropped(self.gap_at(offset)));
+                    }
                 };
                 for newline in memchr::memchr_iter(b'\n', &bytes) {
                     seen += 1;

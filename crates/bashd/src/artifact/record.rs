@@ -3,6 +3,7 @@
 use super::{ArtifactKind, Summary, address, check_limit};
 use bashd_keeper::job::directory::{check_seal, sealed};
 use bashd_keeper::seal::{SealKey, Unsealed};
+use bashd_keeper::spool::{open_to_read, read_small};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -78,6 +79,9 @@ pub(super) struct ArtifactRecord {
     /// Whose call it was; missing in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<String>,
+    /// Whether it is shown without secrets; missing in older records.
+    #[serde(default)]
+    pub(super) hides_secrets: bool,
     /// Bytes of the stream, kept or not.
     pub(super) bytes: u64,
     /// Newlines of the stream, kept or not.
@@ -103,6 +107,7 @@ impl ArtifactRecord {
             kind: ArtifactKind::default(),
             created_ms: now.unwrap_or_default().as_millis() as u64,
             owner: None,
+            hides_secrets: false,
             bytes,
             lines,
             parts: Vec::new(),
@@ -113,7 +118,7 @@ impl ArtifactRecord {
 
     /// Reads the record of an artifact's directory.
     pub(super) fn load(directory: &Path) -> io::Result<Self> {
-        let text = fs::read(directory.join(NAME))?;
+        let text = read_small(&directory.join(NAME))?;
         let record: Self = serde_json::from_slice(&text)?;
         if record.v != VERSION {
             let text = format!("an artifact's record has version {}", record.v);
@@ -129,6 +134,7 @@ impl ArtifactRecord {
         let fresh = directory.join(format!("{NAME}.new"));
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let flags = flags | OFlags::NONBLOCK;
         let file = rustix::fs::open(&fresh, flags, Mode::RUSR | Mode::WUSR)?;
         let written = fs::File::from(file).write_all(&text);
         let stored = written.and_then(|()| fs::rename(&fresh, directory.join(NAME)));
@@ -155,7 +161,7 @@ impl ArtifactRecord {
         }
         let mut digest = Sha256::new();
         for part in &self.parts {
-            let file = fs::File::open(directory.join(part.place.file()))?;
+            let file = open_to_read(&directory.join(part.place.file()))?;
             let mut bytes = vec![0; usize::try_from(part.bytes).unwrap_or(usize::MAX)];
             file.read_exact_at(&mut bytes, part.at)?;
             digest.update(&bytes);

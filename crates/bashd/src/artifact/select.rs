@@ -2,7 +2,6 @@
 
 use super::grep::{Grep, GrepSearch};
 use super::reader::{Artifact, Located};
-use crate::output::view::View;
 use crate::output::{Source, StreamPiece};
 use std::io;
 use std::ops::ControlFlow;
@@ -70,8 +69,8 @@ impl Artifact {
         let number = self.number_at(range.start, selection.range)?;
         let mut search = GrepSearch::new(grep, number);
         let end = self.walk(range, &mut |piece, behind| match piece {
-            StreamPiece::Kept(bytes) => search.push(&bytes, visit),
             StreamPiece::Dropped(count) => search.gap(count, self.lines_before(behind), visit),
+            shown => search.push(&shown.shown().unwrap_or_default(), visit),
         })?;
         if end.is_continue() {
             let _ = search.finish(visit);
@@ -81,8 +80,8 @@ impl Artifact {
 
     fn pass_on(&self, range: std::ops::Range<u64>, visit: &mut Visit<'_>) -> io::Result<()> {
         let end = self.walk(range, &mut |piece, _| match piece {
-            StreamPiece::Kept(bytes) => visit(Item::Bytes(&bytes)),
             StreamPiece::Dropped(count) => visit(Item::Dropped(count)),
+            shown => visit(Item::Bytes(&shown.shown().unwrap_or_default())),
         });
         end.map(|_| ())
     }
@@ -94,7 +93,7 @@ impl Artifact {
         range: std::ops::Range<u64>,
         each: &mut dyn FnMut(StreamPiece, u64) -> ControlFlow<()>,
     ) -> io::Result<ControlFlow<()>> {
-        let view = View::of(self);
+        let view = self.view();
         let mut offset = range.start;
         let mut dropped = 0;
         while offset < range.end {
@@ -102,20 +101,17 @@ impl Artifact {
                 .source()
                 .read(offset..(offset + BLOCK).min(range.end))?
             {
-                let bytes = match piece {
-                    StreamPiece::Dropped(count) => {
-                        dropped += count;
-                        offset += count;
-                        continue;
-                    }
-                    StreamPiece::Kept(bytes) => bytes,
-                };
+                if let StreamPiece::Dropped(count) = piece {
+                    dropped += count;
+                    offset += count;
+                    continue;
+                }
                 let gap = std::mem::take(&mut dropped);
                 if gap > 0 && each(StreamPiece::Dropped(gap), offset).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                offset += bytes.len() as u64;
-                if each(StreamPiece::Kept(bytes), offset).is_break() {
+                offset += piece.span();
+                if each(piece, offset).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -186,7 +182,7 @@ impl Artifact {
                         lines += memchr::memchr_iter(b'\n', &bytes).count() as u64;
                         at += bytes.len() as u64;
                     }
-                    StreamPiece::Dropped(_) => return Ok(None),
+                    StreamPiece::Dropped(_) | StreamPiece::Replaced { .. } => return Ok(None),
                 }
             }
         }

@@ -40,6 +40,7 @@ fn spool(place: &Place, quota: Quota, bytes: &[u8]) -> (SpoolWriter, SpoolReader
 
 fn keep(place: &Place, name: &str, out: &SpoolReader, writers: Writers) -> KeptArtifact {
     let output = Output {
+        hides_secrets: false,
         owner: "tests",
         out,
         err: None,
@@ -56,7 +57,9 @@ fn kept_bytes(source: &dyn Source, range: std::ops::Range<u64>) -> Vec<u8> {
     for piece in source.read(range).unwrap() {
         match piece {
             StreamPiece::Kept(bytes) => all.extend(bytes),
-            StreamPiece::Dropped(count) => all.extend(format!("<{count}>").into_bytes()),
+            StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => {
+                all.extend(format!("<{count}>").into_bytes());
+            }
         }
     }
     all
@@ -316,6 +319,28 @@ fn an_excerpt_keeps_to_its_limit_and_says_so() {
     );
 }
 
+/// Somebody removed everything, and another process has given the number again.
+#[test]
+fn a_number_that_means_another_output_by_now_is_not_found() {
+    let place = place();
+    let kept = |name: &str, text: &[u8]| {
+        let (_writer, reader) = spool(&place, SMALL, text);
+        keep(&place, name, &reader, Writers::Gone).id
+    };
+    let (first, second) = (kept("r1", b"mine"), kept("r2", b"another's"));
+    assert!(place.store.open(first).is_ok());
+    fs::remove_file(place.store.link(first)).unwrap();
+    fs::rename(place.store.link(second), place.store.link(first)).unwrap();
+    let viewer = place.store.seen_by("tests");
+    for store in [&place.store, &viewer] {
+        let opened = store.open(first).map(drop).unwrap_err();
+        assert_eq!(opened.kind(), std::io::ErrorKind::NotFound);
+        let path = store.path(first).unwrap_err();
+        assert_eq!(path.kind(), std::io::ErrorKind::NotFound);
+        assert!(store.ids().unwrap().is_empty());
+    }
+}
+
 #[test]
 fn numbers_are_never_given_twice_and_what_is_removed_is_gone() {
     let place = place();
@@ -340,6 +365,7 @@ fn a_failure_leaves_nothing_behind() {
     // No counter can be created where a file is.
     fs::write(&place.store.links, "").unwrap();
     let output = Output {
+        hides_secrets: false,
         owner: "tests",
         out: &reader,
         err: None,
@@ -387,6 +413,7 @@ fn both_streams_one_after_the_other() {
     let (_out_writer, out) = spool(&place, SMALL, b"o1\no2\n");
     let (_err_writer, err) = spool(&place, SMALL, b"e1\n");
     let output = Output {
+        hides_secrets: false,
         owner: "tests",
         out: &out,
         err: Some(&err),

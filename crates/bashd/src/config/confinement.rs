@@ -1,8 +1,9 @@
 //! What of the machine commands may reach, as it is configured: a preset, and what is adjusted.
 
 use super::resolve::Values;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::confinement::{Level, Network};
+use bashd_keeper::hosts::HostRules;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -57,9 +58,31 @@ impl fmt::Display for Preset {
     }
 }
 
+/// Which refusals of a confinement are told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RefusalReport {
+    /// Hosts: they cost nothing.
+    #[default]
+    Network,
+    /// Files and system calls as well: mass work on files takes longer.
+    All,
+    /// Likewise, in a second run of a command that failed and may be repeated.
+    Retry,
+}
+
+impl RefusalReport {
+    fn from_name(name: &str) -> Self {
+        match name {
+            "all" => Self::All,
+            "retry" => Self::Retry,
+            _ => Self::Network,
+        }
+    }
+}
+
 /// What is configured about confinement. A path may begin with `~/`; a relative one is in the
 /// workspace.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ConfinementSettings {
     /// Overrides what profiles say.
@@ -76,19 +99,35 @@ pub struct ConfinementSettings {
     pub protect: Vec<String>,
     /// Overrides what the preset says of the network.
     pub network: Option<Network>,
-    /// Variables that commands get although their names say that they are secret.
-    pub env: Vec<String>,
+    /// The hosts that may be connected to, if the network is [`Network::Named`].
+    pub hosts: Vec<String>,
+    /// Addresses of names, as `name=address`.
+    pub resolve: Vec<String>,
     /// Sockets that may be connected to.
     pub sockets: Vec<String>,
     /// The level below which nothing runs.
     pub require: Level,
     /// The level that is tried first.
     pub most: Level,
+    /// Which refusals are told.
+    pub report: RefusalReport,
 }
 
 impl ConfinementSettings {
     pub(super) fn from_values(values: &Values) -> Result<Self> {
-        let list = |key| Ok::<_, crate::error::Error>(values.list(key)?.to_vec());
+        let list = |key| Ok::<_, Error>(values.list(key)?.to_vec());
+        let hosts = list("confinement.network")?;
+        let (network, hosts) = match hosts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            [] | ["preset"] => (None, Vec::new()),
+            ["none"] => (Some(Network::None), Vec::new()),
+            ["all"] => (Some(Network::All), Vec::new()),
+            _ => (Some(Network::Named), hosts),
+        };
+        let resolve = list("confinement.resolve")?;
+        if let Err(unfit) = HostRules::parse(&hosts, &resolve) {
+            let text = format!("confinement.network: {unfit}");
+            return Err(Error::new(ErrorKind::Config, text));
+        }
         Ok(Self {
             preset: Preset::from_name(values.text("confinement.preset")?),
             workspace: values.optional("confinement.workspace")?.map(PathBuf::from),
@@ -96,15 +135,13 @@ impl ConfinementSettings {
             read: list("confinement.read")?,
             hide: list("confinement.hide")?,
             protect: list("confinement.protect")?,
-            network: match values.text("confinement.network")? {
-                "none" => Some(Network::None),
-                "all" => Some(Network::All),
-                _ => None,
-            },
-            env: list("confinement.env")?,
+            network,
+            hosts,
+            resolve,
             sockets: list("confinement.sockets")?,
             require: Level::from_name(values.text("confinement.require")?).unwrap_or_default(),
             most: Level::from_name(values.text("confinement.most")?).unwrap_or_default(),
+            report: RefusalReport::from_name(values.text("confinement.report")?),
         })
     }
 }

@@ -55,7 +55,7 @@ mod tests {
             assert!(is_for_key(&key.variable(), key.name), "of {}", key.name);
         }
         assert_eq!(
-            for_key("bash.autoBackground.thresholdMs"),
+            for_key("bash.auto_background.threshold_ms"),
             "BASHD_BASH_AUTO_BACKGROUND_THRESHOLD_MS"
         );
         assert_eq!(for_key("spool.max_age_days"), "BASHD_SPOOL_MAX_AGE_DAYS");

@@ -72,9 +72,40 @@ impl ValueKind {
     }
 }
 
-/// Finds a key by its exact name.
+/// Keys that a document spells in humps; both spellings are the key.
+const OTHER_SPELLINGS: [&str; 11] = [
+    "async.pollWaitDuration",
+    "bash.virtualTerminal",
+    "bash.autoBackground.enabled",
+    "bash.autoBackground.thresholdMs",
+    "bashInterceptor.enabled",
+    "bashInterceptor.patterns",
+    "shellMinimizer.enabled",
+    "shellMinimizer.settingsPath",
+    "shellMinimizer.only",
+    "shellMinimizer.except",
+    "shellMinimizer.maxCaptureBytes",
+];
+
+/// Finds a key by its exact name, or by the spelling of its document.
 pub fn find(name: &str) -> Option<&'static ConfigKey> {
-    KEYS.iter().find(|key| key.name == name)
+    let by_name = |name: &str| KEYS.iter().find(|key| key.name == name);
+    by_name(name).or_else(|| {
+        let is_known = OTHER_SPELLINGS.contains(&name);
+        is_known.then(|| by_name(&without_humps(name))).flatten()
+    })
+}
+
+/// `bash.autoBackground` as `bash.auto_background`.
+fn without_humps(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len() + 2);
+    for character in name.chars() {
+        if character.is_ascii_uppercase() {
+            plain.push('_');
+        }
+        plain.push(character.to_ascii_lowercase());
+    }
+    plain
 }
 
 /// Finds a key by its variable.
@@ -83,11 +114,11 @@ pub(super) fn of_variable(variable: &str) -> Option<&'static ConfigKey> {
         .find(|key| env_vars::is_for_key(variable, key.name))
 }
 
-/// Whether keys live below this name (`bash` for `bash.virtualTerminal`).
+/// Whether keys live below this name (`bash` for `bash.virtual_terminal`).
 pub(super) fn is_group(name: &str) -> bool {
-    KEYS.iter().any(|key| {
-        key.name
-            .strip_prefix(name)
+    let names = KEYS.iter().map(|key| key.name);
+    names.chain(OTHER_SPELLINGS).any(|key| {
+        key.strip_prefix(name)
             .is_some_and(|rest| rest.starts_with('.'))
     })
 }
@@ -145,7 +176,7 @@ mod tests {
             ("ring_bytes", Some("spool.ring_bytes")),
             (
                 "bash.autobackground.enabled",
-                Some("bash.autoBackground.enabled"),
+                Some("bash.auto_background.enabled"),
             ),
             ("shel", Some("shell")),
             ("enabled", None),
@@ -153,6 +184,18 @@ mod tests {
         ] {
             assert_eq!(nearest(slip), meant, "for {slip}");
         }
+    }
+
+    #[test]
+    fn keys_have_small_letters_and_the_documents_spellings_find_them() {
+        for key in KEYS {
+            assert_eq!(key.name, key.name.to_lowercase());
+        }
+        for spelling in OTHER_SPELLINGS {
+            let key = find(spelling).unwrap();
+            assert_eq!(fold(key.name), fold(spelling));
+        }
+        assert!(find("spool.headBytes").is_none(), "only theirs");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The settings `shellMinimizer.*`, and the user's file of filters that they may name.
+//! The settings `shell_minimizer.*`, and the user's file of filters that they may name.
 
 use super::resolve::Values;
 use crate::error::Result;
@@ -26,13 +26,13 @@ pub struct MinimizerSettings {
 impl MinimizerSettings {
     pub(super) fn from_values(values: &Values) -> Result<Self> {
         Ok(Self {
-            enabled: values.switch("shellMinimizer.enabled")?,
+            enabled: values.switch("shell_minimizer.enabled")?,
             settings_path: values
-                .optional("shellMinimizer.settingsPath")?
+                .optional("shell_minimizer.settings_path")?
                 .map(PathBuf::from),
-            only: values.list("shellMinimizer.only")?.to_vec(),
-            except: values.list("shellMinimizer.except")?.to_vec(),
-            max_capture_bytes: values.number("shellMinimizer.maxCaptureBytes")?,
+            only: values.list("shell_minimizer.only")?.to_vec(),
+            except: values.list("shell_minimizer.except")?.to_vec(),
+            max_capture_bytes: values.number("shell_minimizer.max_capture_bytes")?,
         })
     }
 

@@ -7,9 +7,12 @@
 //! [`Config::new`].
 
 mod confinement;
+mod credentials;
 pub mod env_vars;
 mod keys;
 mod minimizer;
+mod notify;
+mod places;
 mod reference;
 mod report;
 mod resolve;
@@ -20,15 +23,18 @@ mod table;
 mod tests;
 mod value;
 
-pub use confinement::{ConfinementSettings, Preset};
+pub use confinement::{ConfinementSettings, Preset, RefusalReport};
+pub use credentials::{EnvPreset, EnvSettings, SecretSettings};
 pub use keys::{ConfigKey, ValueKind, find, nearest};
 pub use minimizer::MinimizerSettings;
+pub use notify::{NotifyBy, NotifySettings};
 pub use reference::reference;
 pub use report::{ConfigEntry, ConfigReport, ValueOrigin, Warning};
 pub use resolve::{ConfigFile, Sources, resolve};
 pub use table::KEYS;
 pub use value::Value;
 
+use crate::changes::Effects;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::SessionLimits;
 use crate::guard::interceptor::{Interceptor, InterceptorRule};
@@ -36,11 +42,13 @@ use crate::guard::safe_mode::SafeMode;
 use crate::guard::{self, Gate, Guard, Judgement, UserRule};
 use crate::jobs::JobLimits;
 use crate::ledger::LedgerSettings;
+use crate::place::PlaceSettings;
 use crate::plan::confinement as confinement_plan;
 use crate::plan::{Cgroups, Confinement, ConfinementInForce, Quota, Resources, Survivors};
 use crate::profile::Profile;
 use crate::request::Request;
 use crate::rewrite::Command;
+use crate::slip;
 use bashd_keeper::spool::{Retention, Storage};
 use bashd_keeper::variables::Variables;
 use resolve::Values;
@@ -90,8 +98,14 @@ pub struct Config {
     pub resources: Resources,
     /// Where control groups for that may be made.
     pub cgroups: Cgroups,
+    /// Which variables commands get.
+    pub env: EnvSettings,
+    /// What is hidden in output and in records.
+    pub secrets: SecretSettings,
     /// What commands may reach.
     pub confinement: ConfinementSettings,
+    /// When the effects of commands on files become real, and how long they are kept.
+    pub effects: EffectSettings,
     /// Overrides what profiles say about processes that outlive their shell.
     pub survivors: Option<Survivors>,
     /// Whether the rules that are on by default are on besides the profile's.
@@ -123,8 +137,24 @@ pub struct Config {
     /// The key that ends a command at whose terminal somebody types, by its name; `None` for the
     /// profile's.
     pub console_end_key: Option<String>,
+    /// How people learn that something long is over.
+    pub notify: NotifySettings,
+    /// The other places at which commands can run.
+    pub places: Vec<PlaceSettings>,
     /// Where internal URLs lead.
     pub urls: UrlDirectories,
+}
+
+/// When the effects of commands on files become real, and how long changes are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EffectSettings {
+    /// The mode of calls that name none; a call may name a later one.
+    pub mode: Effects,
+    /// For how long; `None` for ever.
+    pub max_age: Option<Duration>,
+    /// How many bytes in all; `None` for any number.
+    pub total_bytes: Option<u64>,
 }
 
 /// Where internal URLs lead; `None` means not set up.
@@ -141,6 +171,19 @@ pub struct UrlDirectories {
     pub memory: Option<PathBuf>,
     /// A directory of rules: `NAME.md` each.
     pub rules: Option<PathBuf>,
+}
+
+impl UrlDirectories {
+    fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
+        let directory = |name| Ok::<_, Error>(values.optional(name)?.map(PathBuf::from));
+        Ok(Self {
+            local: directory("urls.local_dir")?.or_else(|| Some(sources.state_dir.join("local"))),
+            skills: directory("urls.skills_dir")?,
+            agents: directory("urls.agents_dir")?,
+            memory: directory("urls.memory_dir")?,
+            rules: directory("urls.rules_dir")?,
+        })
+    }
 }
 
 /// How much jobs may take.
@@ -271,7 +314,9 @@ impl Config {
     ) -> Result<Option<Confinement>> {
         let preset = confinement_plan::preset(profile, self, request)?;
         let home = surroundings.variables();
-        confinement_plan::of(preset, self, surroundings, home.get("HOME"))
+        let configured = confinement_plan::configured(profile, self);
+        let presets = (preset, configured);
+        confinement_plan::of(presets, self, surroundings, home.get("HOME"))
     }
 
     /// The highest level at which commands can be confined here, found by doing it; or why that
@@ -283,7 +328,6 @@ impl Config {
 
     fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
         let config_dir = sources.config_dir.as_ref();
-        let directory = |name| Ok::<_, Error>(values.optional(name)?.map(PathBuf::from));
         Ok(Self {
             state_dir: sources.state_dir.clone(),
             quota: Quota {
@@ -308,11 +352,7 @@ impl Config {
                 .or_else(|| config_dir.map(|directory| directory.join("profiles"))),
             shell: values.optional("shell")?.map(str::to_owned),
             prefix: values.optional("prefix")?.map(str::to_owned),
-            rc_script: match values.text("snapshot")? {
-                "on" => Some(true),
-                "off" => Some(false),
-                _ => None,
-            },
+            rc_script: on_or_off(values.text("snapshot")?),
             started_shells: values.number("sessions.warm_shells")? as usize,
             sessions: SessionLimits {
                 most: values.number("sessions.limit")? as usize,
@@ -325,44 +365,64 @@ impl Config {
                 },
                 max_time: Duration::from_secs(values.number("jobs.max_seconds")?),
                 output_bytes: values.number("jobs.output_bytes")?,
-                poll_wait: poll_wait(values.text("async.pollWaitDuration")?)?,
+                poll_wait: poll_wait(values.text("async.poll_wait_duration")?)?,
             },
-            resources: Resources {
-                cpu_seconds: unless_zero(values.number("limits.cpu_seconds")?),
-                cpu_percent: unless_zero(values.number("limits.cpu_percent")?),
-                memory_bytes: unless_zero(values.number("limits.memory_bytes")?),
-                processes: unless_zero(values.number("limits.processes")?),
-            },
+            resources: resources(values)?,
             cgroups: cgroups(values.text("limits.cgroup")?),
+            env: EnvSettings::from_values(values)?,
+            secrets: SecretSettings::from_values(values, sources.home.as_deref())?,
             confinement: ConfinementSettings::from_values(values)?,
+            effects: EffectSettings::from_values(values)?,
             survivors: survivors(values.text("survivors")?)?,
             guard_default: values.text("guard.rules")? == guard::DEFAULT_RULES,
             guard_enable: rule_names(values, "guard.enable")?,
             guard_disable: rule_names(values, "guard.disable")?,
             rules: Vec::new(),
             safe_mode: SafeMode::from_name(values.text("safe_mode")?),
-            interceptor: values.switch_unless_profile("bashInterceptor.enabled")?,
-            interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
+            interceptor: values.switch_unless_profile("bash_interceptor.enabled")?,
+            interceptor_rules: values.rules("bash_interceptor.patterns")?.to_vec(),
             async_enabled: values.switch("async.enabled")?,
             minimizer: MinimizerSettings::from_values(values)?,
             auto_background: values
-                .switch("bash.autoBackground.enabled")?
-                .then(|| values.number("bash.autoBackground.thresholdMs"))
+                .switch("bash.auto_background.enabled")?
+                .then(|| values.number("bash.auto_background.threshold_ms"))
                 .transpose()?
                 .map(Duration::from_millis),
-            virtual_terminal: values.text("bash.virtualTerminal")? == "on",
+            virtual_terminal: values.text("bash.virtual_terminal")? == "on",
             mcp_structured: values.switch("mcp.structured")?,
             console_end_key: values.optional("console.end_key")?.map(str::to_owned),
-            urls: UrlDirectories {
-                local: directory("urls.local_dir")?
-                    .or_else(|| Some(sources.state_dir.join("local"))),
-                skills: directory("urls.skills_dir")?,
-                agents: directory("urls.agents_dir")?,
-                memory: directory("urls.memory_dir")?,
-                rules: directory("urls.rules_dir")?,
-            },
+            places: Vec::new(),
+            notify: NotifySettings::from_values(values)?,
+            urls: UrlDirectories::from_values(values, sources)?,
         })
     }
+}
+
+impl EffectSettings {
+    fn from_values(values: &Values) -> Result<Self> {
+        Ok(Self {
+            mode: Effects::from_name(values.text("effects.mode")?).unwrap_or_default(),
+            max_age: unless_zero(values.number("effects.max_age_days")?).map(days),
+            total_bytes: unless_zero(values.number("effects.total_bytes")?),
+        })
+    }
+}
+
+fn on_or_off(word: &str) -> Option<bool> {
+    match word {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn resources(values: &Values) -> Result<Resources> {
+    Ok(Resources {
+        cpu_seconds: unless_zero(values.number("limits.cpu_seconds")?),
+        cpu_percent: unless_zero(values.number("limits.cpu_percent")?),
+        memory_bytes: unless_zero(values.number("limits.memory_bytes")?),
+        processes: unless_zero(values.number("limits.processes")?),
+    })
 }
 
 fn cgroups(word: &str) -> Cgroups {
@@ -385,10 +445,15 @@ fn days(count: u64) -> Duration {
 fn rule_names(values: &Values, key: &str) -> Result<Vec<String>> {
     let names = values.list(key)?;
     match names.iter().find(|name| guard::rule(name).is_none()) {
-        Some(name) => Err(Error::new(
-            ErrorKind::Config,
-            format!("`{key}` names the rule {name:?}, which does not exist"),
-        )),
+        Some(name) => {
+            let known = guard::RULES.iter().map(|rule| rule.name);
+            let meant = slip::meant(name, known).map(|meant| format!("; did you mean {meant}?"));
+            let message = format!(
+                "`{key}` names the rule {name:?}, which does not exist{}",
+                meant.unwrap_or_default()
+            );
+            Err(Error::new(ErrorKind::Config, message))
+        }
         None => Ok(names.to_vec()),
     }
 }
@@ -402,7 +467,7 @@ fn poll_wait(word: &str) -> Result<Duration> {
         "5m" => Ok(Duration::from_mins(5)),
         other => Err(Error::new(
             ErrorKind::Config,
-            format!("`async.pollWaitDuration` can't be {other:?}"),
+            format!("`async.poll_wait_duration` can't be {other:?}"),
         )),
     }
 }

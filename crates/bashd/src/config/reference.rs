@@ -16,8 +16,8 @@ const HEAD: &str = "\
 #   2. $BASHD_HOME/config.toml,
 #   3. $XDG_CONFIG_HOME/bashd/config.toml (~/.config/bashd/config.toml).
 #
-# A value may also be given by an environment variable (BASHD_ and the key in capitals, a dot or
-# a hump becomes an underscore: BASHD_SPOOL_HEAD_BYTES, BASHD_BASH_AUTO_BACKGROUND_ENABLED; one that is
+# A value may also be given by an environment variable (BASHD_ and the key in capitals, a dot
+# becomes an underscore: BASHD_SPOOL_HEAD_BYTES, BASHD_BASH_AUTO_BACKGROUND_ENABLED; one that is
 # empty counts as unset) and by `--set KEY=VALUE`. Flags win over variables, variables over the
 # file, the file over this one. `bashd config show` prints every value with its origin.
 #

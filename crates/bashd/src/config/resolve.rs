@@ -6,7 +6,7 @@ use super::keys::{self, ConfigKey};
 use super::report::{ConfigEntry, ConfigReport, ValueOrigin, Warning};
 use super::table::KEYS;
 use super::value::{Unfit, Value};
-use super::{Config, env_vars, rules};
+use super::{Config, env_vars, places, rules};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::interceptor::InterceptorRule;
 use std::borrow::Cow;
@@ -55,6 +55,7 @@ pub fn resolve(sources: &Sources) -> Result<(Config, ConfigReport)> {
     let mut config = Config::from_values(&values, sources)?;
     if let Some(file) = &sources.file {
         config.rules = rules::read(file)?;
+        config.places = places::read(file)?;
     }
     let Values { slots, warnings } = values;
     let entries = KEYS
@@ -100,6 +101,14 @@ impl Values {
         let value = fit(key, read, &origin)?;
         for (known, slot) in KEYS.iter().zip(&mut self.slots) {
             if known.name == key.name {
+                // TOML knows a key that is there twice, but not by another spelling.
+                if let (Some((_, before @ ValueOrigin::File { .. })), ValueOrigin::File { .. }) =
+                    (&slot, &origin)
+                {
+                    let message =
+                        format!("`{}` is given twice, at {before} and {origin}", key.name);
+                    return Err(Error::new(ErrorKind::Config, message));
+                }
                 *slot = Some((value, origin));
                 break;
             }
@@ -148,6 +157,7 @@ impl Values {
             match (keys::find(&name), found.get_ref()) {
                 // Not a value but a list of tables, read apart.
                 (None, DeValue::Array(_)) if name == rules::TABLE => {}
+                (None, DeValue::Table(_)) if name == places::TABLE => {}
                 (Some(key), found) => self.set(key, Value::from_toml(key.kind, found), at)?,
                 (None, DeValue::Table(inner)) if keys::is_group(&name) => {
                     self.read_table(&name, inner, origin)?;

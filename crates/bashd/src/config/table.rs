@@ -6,6 +6,7 @@
 //! [`Config`](super::Config) that it lands in, without which a test fails.
 
 use super::keys::{ConfigKey, ValueKind};
+use super::notify::NotifyBy;
 
 /// Below a page, a spool could not even hold one write of a chatty command.
 const LEAST_SPOOL: u64 = 4 << 10;
@@ -196,12 +197,60 @@ pub const KEYS: &[ConfigKey] = &[
          `spool.ring_bytes`",
     ),
     key(
+        "env.preset",
+        ValueKind::Choice(&["auto", "all", "no-secrets", "basic"]),
+        "auto",
+        "which variables of bashd and of the call commands get: `all`; `no-secrets`, all but those whose names or \
+         values say that they are credentials; `basic`, only those that programs need to work at all; `auto`: \
+         `no-secrets` where commands are confined, else `all` (docs/secrets.md)",
+    ),
+    key(
+        "env.allow",
+        ValueKind::List,
+        "",
+        "variables that commands get whatever `env.preset` says; a `*` at the end stands for anything",
+    ),
+    key(
+        "secrets.output",
+        ValueKind::Choice(&["profile", "hide", "show"]),
+        "profile",
+        "whether values of credentials and well-known tokens are replaced by `[secret NAME, 40 characters]` in \
+         everything that is shown of output: `hide`, `show`, or as the `profile` says (`default` hides them; where \
+         commands are confined, every profile does) (docs/secrets.md)",
+    ),
+    key(
+        "secrets.files",
+        ValueKind::List,
+        "",
+        "files of `NAME=value` lines whose values are secrets, too; the variables are not set. `~/` is your home",
+    ),
+    key(
+        "effects.mode",
+        ValueKind::Choice(&["now", "undoable", "hold"]),
+        "now",
+        "when the effects of commands on files become real: `now`; `undoable`, when a command ends, and \
+         `bashd undo` takes them back; or `hold`, when somebody applies them. A call can only name a later one \
+         (docs/effects.md)",
+    ),
+    key(
+        "effects.max_age_days",
+        DAYS,
+        "7",
+        "days after which a change is removed, held or not, and can't be applied or undone any more; 0: never",
+    ),
+    key(
+        "effects.total_bytes",
+        size(0, MOST_SPOOL),
+        "10GiB",
+        "total bytes of changes and former states; the oldest goes first; 0: no limit",
+    ),
+    key(
         "confinement.preset",
         ValueKind::Choice(&["profile", "off", "workspace", "workspace+net", "read-only"]),
         "profile",
         "what commands may reach: `off`, all that their user may; `workspace`, they read the machine but no \
          credentials, write the workspace and what is their own, and have no network; `read-only`, likewise \
-         without writing the workspace; `workspace+net` is refused until there is an allow-list of hosts; or \
+         without writing the workspace; `workspace+net`, as `workspace` with the hosts of `confinement.network`; or \
          as the `profile` says. A call can only narrow it (docs/confinement.md)",
     ),
     key(
@@ -238,16 +287,18 @@ pub const KEYS: &[ConfigKey] = &[
     ),
     key(
         "confinement.network",
-        ValueKind::Choice(&["preset", "none", "all"]),
-        "preset",
-        "the network of confined commands: `none` but their own loopback, `all` of the machine's, or as the \
-         `preset` says (none)",
-    ),
-    key(
-        "confinement.env",
         ValueKind::List,
         "",
-        "variables that confined commands get although their names say that they are secret",
+        "the network of confined commands: `none` but their own loopback; `all` of the machine's; or the hosts \
+         that they may connect to, as `github.com`, `*.example.org:443`, `*` (every public host) or \
+         `10.0.0.0/8`; empty: as the `preset` says (none)",
+    ),
+    key(
+        "confinement.resolve",
+        ValueKind::List,
+        "",
+        "addresses of hosts, as `name=address`, that are used instead of looking the names up, also where they \
+         are this machine's or its network's",
     ),
     key(
         "confinement.sockets",
@@ -267,6 +318,14 @@ pub const KEYS: &[ConfigKey] = &[
         ValueKind::Choice(&["full", "landlock"]),
         "full",
         "the level that is tried first: `landlock` does without namespaces, and holds less",
+    ),
+    key(
+        "confinement.report",
+        ValueKind::Choice(&["network", "all", "retry"]),
+        "network",
+        "which refusals of a confinement are told: hosts, which cost nothing (`network`); files and system calls \
+         as well, which slows mass work on files down (`all`); or these in a second run of a command that \
+         failed and whose caller says that it may be repeated (`retry`)",
     ),
     key(
         "limits.cpu_seconds",
@@ -362,7 +421,7 @@ pub const KEYS: &[ConfigKey] = &[
         "whether a call may ask to run in the background; models see `async` only if it is on",
     ),
     key(
-        "async.pollWaitDuration",
+        "async.poll_wait_duration",
         ValueKind::Choice(&["5s", "10s", "30s", "1m", "5m"]),
         "30s",
         "how long a poll of `pi`'s job tool waits for the first of its jobs to end: `5s`, `10s`, `30s`, `1m` \
@@ -379,69 +438,83 @@ pub const KEYS: &[ConfigKey] = &[
         "console.end_key",
         ValueKind::Text,
         "",
-        "in the console, the key that ends the command at whose terminal you type: a name such as `F12` or \
-         `C-]`, `Escape` for a single Esc, `Escape Escape` for two within half a second; empty: what the \
-         profile says (`pi`: a single Esc)",
+        "in the console, the key that ends the running command: a name such as `F12`, or the same name \
+         twice (`C-] C-]`, `Escape Escape`) for two presses within a second; empty: what the profile says \
+         (`C-] C-]`; with `pi` a single Esc where the program does not draw)",
     ),
     key(
-        "bash.virtualTerminal",
+        "notify.by",
+        ValueKind::Choice(NotifyBy::NAMES),
+        "auto",
+        "how a terminal tells a person that a long command or job is over, in `run`, `jobs follow|wait|attach`, `top` \
+         and the console: `bell`, `osc9` or `osc777` (a notice by the terminal), `notify-send`, `off`, or `auto`: what the \
+         terminal is known to show, else `notify-send` on a desktop, else the bell",
+    ),
+    key(
+        "notify.after_seconds",
+        number(0, MOST_JOB_SECONDS),
+        "60",
+        "how many seconds a command or job must have taken for that",
+    ),
+    key(
+        "bash.virtual_terminal",
         ValueKind::Choice(&["off", "on"]),
         "on",
         "whether a command that asks for a terminal gets one: `on` or `off`; `PI_NO_PTY=1` also \
          switches it off",
     ),
     key(
-        "bash.autoBackground.enabled",
+        "bash.auto_background.enabled",
         ValueKind::Switch,
         "false",
         "whether a long-running call of `pi` becomes a background job",
     ),
     key(
-        "bash.autoBackground.thresholdMs",
+        "bash.auto_background.threshold_ms",
         number(0, 86_400_000),
         "60000",
         "milliseconds after which a call becomes a job, at the latest a second before its timeout",
     ),
     key(
-        "bashInterceptor.enabled",
+        "bash_interceptor.enabled",
         ValueKind::ProfileOrSwitch,
         "profile",
         "whether to turn back commands for which the caller has a better tool: `true`, `false`, or as the \
          `profile` says (`pi` does, for callers that name their tools)",
     ),
     key(
-        "bashInterceptor.patterns",
+        "bash_interceptor.patterns",
         ValueKind::Rules,
         "",
         "the interceptor's rules, tables with `pattern`, `tool`, `message` and optional `flags`; empty: its \
          seven defaults",
     ),
     key(
-        "shellMinimizer.enabled",
+        "shell_minimizer.enabled",
         ValueKind::Switch,
         "true",
         "whether the output of known tools is shortened, in the profiles that do (docs/minimizer.md)",
     ),
     key(
-        "shellMinimizer.settingsPath",
+        "shell_minimizer.settings_path",
         ValueKind::Path,
         "",
         "a TOML file with filters of your own; empty: none",
     ),
     key(
-        "shellMinimizer.only",
+        "shell_minimizer.only",
         ValueKind::List,
         "",
         "only these programs' output is shortened; empty: every known one",
     ),
     key(
-        "shellMinimizer.except",
+        "shell_minimizer.except",
         ValueKind::List,
         "",
         "programs whose output is never shortened, whatever `only` says",
     ),
     key(
-        "shellMinimizer.maxCaptureBytes",
+        "shell_minimizer.max_capture_bytes",
         size(1024, MOST_SPOOL),
         "4MiB",
         "output longer than this is never shortened; at least 1KiB",

@@ -133,7 +133,7 @@ fn other_value(key: &ConfigKey) -> String {
 #[test]
 fn every_key_has_an_effect() {
     // The other key of its group says nothing without this one.
-    let base = "bash.autoBackground.enabled=true";
+    let base = "bash.auto_background.enabled=true";
     let configured = |flags: &[&str]| {
         let mut sources = sources();
         sources.flags = flags.iter().map(ToString::to_string).collect();
@@ -141,7 +141,9 @@ fn every_key_has_an_effect() {
     };
     for key in KEYS {
         let value = match key.name {
-            "bash.autoBackground.enabled" => "false".to_owned(),
+            "bash.auto_background.enabled" => "false".to_owned(),
+            "confinement.network" => "example.org".to_owned(),
+            "confinement.resolve" => "example.org=127.0.0.1".to_owned(),
             _ => other_value(key),
         };
         assert_ne!(
@@ -200,7 +202,7 @@ fn sizes_lists_and_switches_are_read_from_every_layer() {
     assert_eq!(config.retention.total, None);
     assert!(!config.ledger.enabled);
     assert_eq!(config.survivors, Some(Survivors::End));
-    let except = &entry(&report, "shellMinimizer.except").value;
+    let except = &entry(&report, "shell_minimizer.except").value;
     assert_eq!(except, &Value::List(vec!["git".into(), "cargo".into()]));
     assert_eq!(except.to_string(), r#"["git", "cargo"]"#);
     assert_eq!(
@@ -224,7 +226,7 @@ fn a_poll_waits_for_one_of_five_times() {
     );
     let mut sources = sources();
     sources.file = Some(file("[async]\npollWaitDuration = '7s'\n"));
-    let expected = "`async.pollWaitDuration` must be one of \"5s\", \"10s\", \"30s\", \"1m\", \"5m\", \
+    let expected = "`async.poll_wait_duration` must be one of \"5s\", \"10s\", \"30s\", \"1m\", \"5m\", \
          but /etc/me/config.toml:2 gives the string \"7s\"";
     assert_eq!(complaint(&sources), expected);
 }
@@ -285,7 +287,7 @@ fn a_wrong_type_names_key_origin_and_expectation() {
         ),
         (
             "shellMinimizer.only = [1]",
-            "`shellMinimizer.only` must be a list of strings, but /etc/me/config.toml:1 gives a list",
+            "`shell_minimizer.only` must be a list of strings, but /etc/me/config.toml:1 gives a list",
         ),
     ] {
         assert_eq!(
@@ -379,4 +381,23 @@ proptest! {
         sources.variables = vec![(format!("BASHD_{variable}").into(), variable.into())];
         let _ = resolve(&sources);
     }
+}
+
+#[test]
+fn both_spellings_of_a_key_in_one_file_are_refused() {
+    let twice = "[bash]\nvirtualTerminal = 'on'\nvirtual_terminal = 'off'\n";
+    let sources = Sources {
+        file: Some(file(twice)),
+        ..Sources::default()
+    };
+    let error = resolve(&sources).unwrap_err().to_string();
+    assert!(
+        error.contains("`bash.virtual_terminal` is given twice"),
+        "{error}"
+    );
+    let sources = Sources {
+        file: Some(file("[bash]\nvirtualTerminal = 'on'\n")),
+        ..Sources::default()
+    };
+    assert!(resolve(&sources).unwrap().0.virtual_terminal);
 }

@@ -65,6 +65,11 @@ impl Value {
                 Some(text) if words.contains(&text) => Ok(Self::Text(text.to_owned())),
                 _ => Err(unfit()),
             },
+            // One item needs no brackets.
+            ValueKind::List if found.as_str().is_some_and(|text| !text.trim().is_empty()) => {
+                let item = found.as_str().unwrap_or_default();
+                Ok(Self::List(vec![item.to_owned()]))
+            }
             ValueKind::List => {
                 let items = found.as_array().ok_or_else(unfit)?;
                 let texts = items

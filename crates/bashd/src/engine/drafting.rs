@@ -3,14 +3,17 @@
 
 use super::{EngineCore, owner_of};
 use crate::call::Call;
+use crate::config::{Config, Surroundings};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::TurnTicket;
 use crate::exec::terminal::TerminalHost;
+use crate::exec::{Keepers, TurnTicket};
 use crate::guard::Judgement;
 use crate::guard::safe_mode::RunForm;
+use crate::plan::confinement::granted::NeededThing;
 use crate::plan::{
-    self, Draft, Inheritance, Plan, Programs, SessionState, Setting, Streams, far_place,
+    self, DecidedConfinements, Draft, Inheritance, Plan, Programs, SessionState, Setting, Streams,
+    far_place,
 };
 use crate::profile::Profile;
 use crate::profile::reply::Ending;
@@ -18,6 +21,7 @@ use crate::request::{Accepted, Request};
 use crate::rewrite::Command;
 use crate::run_id::RunId;
 use crate::script::ScriptShape;
+use crate::urls::{self, Expanded, UrlTargets};
 use bashd_keeper::secrets::Secrets;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,6 +91,35 @@ pub(super) struct DraftParts<'a> {
 }
 
 impl EngineCore {
+    /// What every plan of this engine begins with.
+    pub(super) fn setting<'a>(
+        &'a self,
+        (id, secrets): (&'a RunId, &'a Arc<Secrets>),
+        form: &'a RunForm,
+        owner: &'a str,
+        shape: ScriptShape,
+    ) -> Setting<'a> {
+        Setting {
+            granted: &[],
+            is_guarded: None,
+            config: &self.config,
+            surroundings: &self.surroundings,
+            id,
+            form,
+            owner,
+            shape,
+            programs: &self.programs,
+            decided: &self.decided,
+            inheritance: &self.inheritance,
+            client: None,
+            make_directories: &[],
+            secrets,
+            state: None,
+            streams: None,
+            begun: Instant::now(),
+        }
+    }
+
     /// Judges a command; a long one by an errand, since reading it takes a while.
     pub(super) async fn judged(
         self: &Arc<Self>,
@@ -104,6 +137,51 @@ impl EngineCore {
             let error = Error::io(ErrorKind::Io, "judge the command", failure.into());
             Ending::Failed(error, None)
         })
+    }
+
+    /// Makes paths of the addresses in a call. Where there are some, an errand looks for them: they
+    /// may lead anywhere, and a stored output may have to be put in order first.
+    pub(super) async fn expanded(
+        self: &Arc<Self>,
+        profile: &Profile,
+        (request, command, accepted): (Request, Command, Accepted),
+        cancel: &CancellationToken,
+    ) -> Result<(Accepted, Box<Expanded>), Ending> {
+        let schemes = &profile.rewrite.urls;
+        if !urls::may_have_some(schemes, &request, &command) {
+            let expanded = self.expand(schemes, request, command);
+            return Ok((accepted, Box::new(expanded)));
+        }
+        let before = BeforeStart::of((&request, &accepted), cancel);
+        let (core, schemes) = (Arc::clone(self), schemes.clone());
+        let expanding = async {
+            let looked = errand::go(&self.config.state_dir, move || {
+                core.expand(&schemes, request, command)
+            });
+            let failed = |failure: errand::ErrandFailure| {
+                Error::io(
+                    ErrorKind::Io,
+                    "look for what the command names",
+                    failure.into(),
+                )
+            };
+            looked.await.map_err(failed)
+        };
+        let late = || {
+            let text = "what an address of the command names could not be looked up in time";
+            Error::new(ErrorKind::Io, text)
+        };
+        let expanded = before.wait(expanding, late).await?;
+        Ok((accepted, Box::new(expanded)))
+    }
+
+    fn expand(&self, schemes: &[String], request: Request, command: Command) -> Expanded {
+        let artifacts = self.artifacts.seen_by(&owner_of(&request));
+        let targets = UrlTargets {
+            directories: &self.config.urls,
+            artifacts: Some(&artifacts),
+        };
+        urls::expand(schemes, request, command, &targets)
     }
 
     /// The place of a call in the line of its session, if it has one: the place that it got when
@@ -204,6 +282,8 @@ struct SentDraft {
     make_directories: Vec<PathBuf>,
     state: Option<SessionState>,
     begun: Instant,
+    is_guarded: Option<bool>,
+    granted: Vec<NeededThing>,
 }
 
 impl SentDraft {
@@ -225,6 +305,8 @@ impl SentDraft {
             make_directories: setting.make_directories.to_vec(),
             state: setting.state.cloned(),
             begun: setting.begun,
+            is_guarded: setting.is_guarded,
+            granted: setting.granted.to_vec(),
         }
     }
 
@@ -239,12 +321,15 @@ impl SentDraft {
             shape: self.shape,
             // Not the engine's own: these are locked while somebody looks.
             programs: &Programs::default(),
+            decided: &DecidedConfinements::default(),
             inheritance: &Inheritance::default(),
             client: self.client.as_ref(),
             streams: self.streams,
             make_directories: &self.make_directories,
             state: self.state.as_ref(),
             begun: self.begun,
+            is_guarded: self.is_guarded,
+            granted: &self.granted,
         };
         let Self {
             profile,
@@ -254,5 +339,18 @@ impl SentDraft {
             ..
         } = self;
         plan::draft(profile, request, command, accepted, setting)
+    }
+}
+
+/// Has the view of the first call built while nobody waits, if calls are confined.
+pub(super) fn expect_confined(keepers: &Keepers, config: &Config, surroundings: &Surroundings) {
+    let home = surroundings.env.iter().find(|(name, _)| name == "HOME");
+    let home = home.map(|(_, home)| home.as_os_str());
+    let preset = config.confinement.preset.unwrap_or_default();
+    // If there is none, the call says why.
+    if let Ok(Some(confinement)) =
+        plan::confinement::of((preset, preset), config, surroundings, home)
+    {
+        keepers.expect(&confinement);
     }
 }

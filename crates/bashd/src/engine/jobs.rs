@@ -4,6 +4,7 @@
 use super::{Engine, EngineCore, default_owner, owner_of};
 use crate::call::Call;
 use crate::errand;
+use crate::jobs::book::JobBook;
 use crate::jobs::tool::JobToolCall;
 use crate::jobs::tool::result::JobResults;
 use crate::jobs::{Job, Jobs, Whose, claim, tool};
@@ -14,6 +15,7 @@ use crate::reply::Reply;
 use crate::request::{Refusal, RefusalKind, Request};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -30,7 +32,7 @@ impl Engine {
             }
         };
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
-        let jobs = self.jobs();
+        let jobs = self.jobs().by(&owner);
         let asked = JobToolCall {
             results: self.results(&profile, &jobs),
             config: &self.0.config,
@@ -71,7 +73,8 @@ impl Engine {
 
     /// The jobs of this engine's state directory, whichever process started them.
     pub fn jobs(&self) -> Jobs {
-        Jobs::new(&self.0.config)
+        let (ledger, feed) = (Arc::clone(&self.0.ledger), Arc::clone(&self.0.feed));
+        Jobs::noted_in(&self.0.config, JobBook::new(ledger, feed))
     }
 
     /// Where the shell is of the session in which this request would run, if there is one and no
@@ -102,6 +105,7 @@ impl Engine {
     /// Ends the sessions of an owner that makes no more calls: its client is gone. Its jobs go on.
     pub fn forget_owner(&self, owner: &str) {
         self.0.sessions.end_of(owner);
+        self.0.terminals.end_of(owner);
     }
 }
 

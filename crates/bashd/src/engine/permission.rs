@@ -4,10 +4,13 @@ use super::EngineCore;
 use crate::approval::ApprovalAnswer;
 use crate::approval::desk::ApprovalQuestion;
 use crate::call::Call;
-use crate::guard::{Judgement, Verdict};
+use crate::guard::{Judgement, Objection, Verdict};
 use crate::ledger::LedgerEntry;
+use crate::plan::confinement::granted::{self, NeededThing};
+use crate::profile::Profile;
 use crate::profile::reply::Ending;
-use crate::reply::Denied;
+use crate::reply::{CONFINEMENT, Denied};
+use crate::request::Request;
 
 impl EngineCore {
     /// Lets a command pass, or ends its call: what nobody approves is denied.
@@ -24,12 +27,13 @@ impl EngineCore {
             Verdict::Ask(objection) => objection,
         };
         let question = ApprovalQuestion {
+            id: entry.id.as_str(),
             command,
             secrets: &entry.secrets,
             objection,
             caller,
         };
-        entry.ask(objection);
+        entry.ask(objection, command);
         let own = call.approver.as_ref().map(|own| &own.0);
         let (answer, warning) = tokio::select! {
             decided = self.desk.decide(&question, own) => decided,
@@ -43,6 +47,70 @@ impl EngineCore {
             }
             ApprovalAnswer::Nobody => Err(Ending::Denied(Denied::with_nobody_to_ask(judgement))),
             _ => Err(Ending::Denied(judgement.into())),
+        }
+    }
+
+    /// What a call gets beyond its confinement: all that it needs, or it is denied.
+    pub(super) async fn grant(
+        &self,
+        profile: &Profile,
+        request: &Request,
+        (command, entry): (&str, &LedgerEntry<'_>),
+        (call, caller): (&Call, &str),
+    ) -> Result<Vec<NeededThing>, Ending> {
+        let needs = &request.needs;
+        if needs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let confinement = self
+            .config
+            .confinement_of(profile, request, &self.surroundings);
+        let confinement = confinement.map_err(|error| Ending::Failed(error, None))?;
+        let Some(confinement) = confinement else {
+            return Ok(Vec::new());
+        };
+        let missing = granted::missing(&confinement, needs);
+        let missing = missing.map_err(|why| Ending::Denied(Denied::confinement(why)))?;
+        if missing.is_empty() {
+            return Ok(missing);
+        }
+        let things: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "it needs more than its confinement gives it: {}. Its reason: {}",
+            things.join("; "),
+            needs.reason.trim()
+        );
+        let objection = Objection::asking(CONFINEMENT, message.clone());
+        // Another text than that of the command alone: an answer to one question is not one to
+        // another.
+        let shown = format!("{command}\n\n[needs: {}]", things.join("; "));
+        let question = ApprovalQuestion {
+            id: entry.id.as_str(),
+            command: &shown,
+            secrets: &entry.secrets,
+            objection: &objection,
+            caller,
+        };
+        entry.ask(&objection, command);
+        let own = call.approver.as_ref().map(|own| &own.0);
+        let (answer, warning) = tokio::select! {
+            decided = self.desk.decide_things(&question, &things, own) => decided,
+            () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
+        };
+        self.warn(warning);
+        match answer {
+            answer if answer.is_yes() => {
+                entry.allow();
+                Ok(missing)
+            }
+            ApprovalAnswer::Nobody => {
+                let settings: Vec<String> = missing.iter().map(NeededThing::setting).collect();
+                let how = settings.join(", ");
+                let text =
+                    format!("{message}. Nobody can be asked here; {how} in config.toml grants it");
+                Err(Ending::Denied(Denied::confinement(text)))
+            }
+            _ => Err(Ending::Denied(Denied::confinement(message))),
         }
     }
 }

@@ -99,7 +99,7 @@ impl EngineCore {
         let directory = run.out.read(0..run.out.len()).ok()?.into_iter();
         let directory = directory.flat_map(|piece| match piece {
             StreamPiece::Kept(bytes) => bytes,
-            StreamPiece::Dropped(_) => Vec::new(),
+            StreamPiece::Dropped(_) | StreamPiece::Replaced { .. } => Vec::new(),
         });
         borrowed.state.directory = PathBuf::from(OsString::from_vec(directory.collect()));
         let directory = borrowed.state.directory.clone();

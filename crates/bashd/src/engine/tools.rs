@@ -70,16 +70,17 @@ impl EngineCore {
     ) -> Reply {
         let _under_way = self.activity.begin();
         match self.called(call) {
-            Ok((profile, CalledTool::Run)) => match &profile.reply.list {
-                Some(list) => self.perform_each(&profile, list, call, watch).await,
-                None => self.perform_one(&profile, call, watch).await,
+            Ok((profile, CalledTool::Run)) => match (&profile.reply.list, &profile.at_terminal) {
+                (Some(list), _) => self.perform_each(&profile, list, call, watch).await,
+                (None, Some(rules)) => self.at_terminal(&profile, rules, call, watch).await,
+                (None, None) => self.perform_one(&profile, call, watch).await,
             },
             Ok((profile, CalledTool::Further(number))) => {
                 Box::pin(self.further(&profile, number, call)).await
             }
             Ok((_, CalledTool::Jobs)) => Box::pin(Engine(Arc::clone(self)).job(call.clone())).await,
             Err((profile, ending)) => {
-                let entry = LedgerEntry::new((&self.ledger, &self.feed), call.raw_text());
+                let entry = LedgerEntry::new((&*self.ledger, &*self.feed), call.raw_text());
                 self.close(call, entry, (&profile, Err(ending)), Instant::now())
             }
         }
@@ -154,7 +155,7 @@ impl EngineCore {
         let begun = Instant::now();
         let engine = Engine(Arc::clone(self));
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
-        let jobs = engine.jobs();
+        let jobs = engine.jobs().by(&owner);
         let asked = JobToolCall {
             results: engine.results(profile, &jobs),
             config: &self.config,

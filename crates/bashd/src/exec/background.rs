@@ -7,12 +7,13 @@ use super::{Conversation, EndedBy, Heard, Reset, RunFailure};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::claim::{self, ClaimFailure, ClaimedName};
+use crate::output::run_output::RunOutput;
 use crate::plan::{ConfinementInForce, LimitsInForce, Otherwise, Plan, Streams};
+use bashd_keeper::job::abandoned;
 use bashd_keeper::job::directory::{self, JobKind, Spec};
 use bashd_keeper::keeper::job_messages::{AnnounceMessage, BackgroundMessage, BackgroundedMessage};
 use bashd_keeper::keeper::protocol::EndMessage;
 use bashd_keeper::left_behind::{LeftBehind, LeftReason};
-use bashd_keeper::spool::SpoolReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -34,9 +35,9 @@ pub(crate) struct BackgroundedRun {
     /// The shell, which is also its process group.
     pub(crate) pid: i32,
     /// stdout so far, or both streams.
-    pub(crate) out: SpoolReader,
+    pub(crate) out: RunOutput,
     /// stderr so far, if the plan kept the streams separate.
-    pub(crate) err: Option<SpoolReader>,
+    pub(crate) err: Option<RunOutput>,
     /// How long it has run.
     pub(crate) ran_for: Duration,
     /// The file that its output goes to.
@@ -161,13 +162,20 @@ impl Conversation<'_> {
         let _ = self.connection.send(&announce, &[]).await;
     }
 
-    /// Ends what a lost keeper has written down, and removes its visible traces.
-    pub(super) fn withdraw_announcement(&self) {
-        if !self.background.announces {
-            let directory = live_directory(&self.plan.directory);
-            let _ = bashd_keeper::job::abandoned::settle(&directory);
-            let _ = std::fs::remove_dir_all(directory);
-        }
+    /// Ends what a lost keeper has left, and removes its visible traces. Nobody else may do so: its
+    /// fork server may be gone as well.
+    pub(super) async fn clean_up(&self) {
+        let is_announced = !self.background.announces;
+        let directory = live_directory(&self.plan.directory);
+        // What does not end, and who holds its lock, takes seconds.
+        let cleaned = errand::read(move |_| {
+            if is_announced {
+                let _ = abandoned::settle(&directory);
+                let _ = std::fs::remove_dir_all(&directory);
+            }
+            abandoned::end_processes(&directory);
+        });
+        let _ = cleaned.await;
     }
 
     fn spec(&self, kind: JobKind) -> Spec {
@@ -258,8 +266,8 @@ impl Conversation<'_> {
             alias: (self.background.claimed)
                 .map_or_else(String::new, |claimed| claimed.alias.clone()),
             pid: self.pid,
-            out,
-            err,
+            out: out.into(),
+            err: err.map(RunOutput::from),
             ran_for: self
                 .background
                 .started

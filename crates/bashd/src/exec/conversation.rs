@@ -8,7 +8,10 @@ use super::{EndedBy, OutputWatch, Reset, Run, failure, no_answer};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minimize::ShellMasks;
-use crate::plan::{ConfinementInForce, LimitsInForce, Plan, Streams};
+use crate::output::run_output::RunOutput;
+use crate::plan::{
+    ConfinementInForce, Dealings, GrantableAccess, LimitsInForce, Plan, Restraint, Streams,
+};
 use bashd_keeper::keeper::job_messages::BackgroundedMessage;
 use bashd_keeper::keeper::protocol::{
     Beginning, CallForm, EndMessage, ExitedMessage, FailedMessage, GoneMessage, GrownMessage,
@@ -76,7 +79,7 @@ pub(super) fn beginning(plan: &Plan, watch: Option<&OutputWatch>) -> Beginning {
     let is_plain = plan.backgrounding.is_none()
         && plan.silence.is_none()
         && plan.vessel.terminal().is_none()
-        && plan.restraint.is_none();
+        && !plan.restraint.as_ref().is_some_and(Restraint::is_limited);
     if is_plain && watch.is_none() {
         Beginning::Assumed
     } else {
@@ -297,8 +300,8 @@ impl<'a> Conversation<'a> {
         Ok(Run {
             exit: exited.exit,
             ended_by: exited.ended_by,
-            out,
-            err,
+            out: out.into(),
+            err: err.map(RunOutput::from),
             ran_for: Duration::from_micros(exited.ran_for_us),
             pid: self.pid,
             left_behind: exited.left_behind,
@@ -310,9 +313,13 @@ impl<'a> Conversation<'a> {
                 limits.out_of_memory = exited.out_of_memory;
                 limits
             }),
-            confinement: self.confinement.take(),
+            confinement: exited.confinement.or(self.confinement.take()),
+            grantable: grantable(plan, exited.dealings.as_ref()),
+            dealings: exited.dealings.unwrap_or_default(),
+            changes: None,
             began_in: self.began_in,
             masks: ShellMasks::default(),
+            goes_on: false,
             writers,
             link: None,
         })
@@ -321,7 +328,8 @@ impl<'a> Conversation<'a> {
     /// What was captured before the keeper was lost.
     pub(super) fn abandon(mut self) -> Option<Run> {
         let err = (self.spools.len() > 1).then(|| self.spools.pop()).flatten();
-        Some(Run::so_far(self.spools.pop()?, err, Duration::ZERO))
+        let out = self.spools.pop()?.into();
+        Some(Run::so_far(out, err.map(RunOutput::from), Duration::ZERO))
     }
 
     pub(super) fn kill_keeper(&self) {
@@ -329,4 +337,10 @@ impl<'a> Conversation<'a> {
             let _ = rustix::process::pidfd_send_signal(keeper, Signal::KILL);
         }
     }
+}
+
+/// What of all that a run was refused can be granted to a repeated call.
+fn grantable(plan: &Plan, dealings: Option<&Dealings>) -> Option<GrantableAccess> {
+    let confinement = plan.restraint.as_ref()?.confinement.as_ref()?;
+    GrantableAccess::of(confinement, &dealings?.refused)
 }

@@ -6,6 +6,7 @@
 use crate::event::Excerpt;
 use crate::output::Source;
 use crate::output::rendered;
+use crate::output::veiled::Veil;
 use crate::output::view::View;
 use bashd_keeper::spool::SpoolReader;
 use std::io;
@@ -53,6 +54,8 @@ impl NewestExcerpt {
 /// Makes the excerpts of one run.
 pub(super) struct ExcerptMaker {
     newest: Arc<NewestExcerpt>,
+    /// What is not shown.
+    pub(super) veil: Veil,
     /// Whether something new came too soon after the last excerpt.
     is_held_back: bool,
     /// When the last one was shown.
@@ -62,9 +65,15 @@ pub(super) struct ExcerptMaker {
 }
 
 impl ExcerptMaker {
+    /// Shows an excerpt that was made elsewhere.
+    pub(super) fn put(&self, excerpt: Excerpt) {
+        self.newest.put(excerpt);
+    }
+
     pub(super) fn new(slot: Arc<NewestExcerpt>) -> Self {
         Self {
             newest: slot,
+            veil: Veil::default(),
             is_held_back: false,
             shown: None,
             told: 0,
@@ -94,7 +103,7 @@ impl ExcerptMaker {
 
     fn show(&mut self, spools: &[SpoolReader], ends: &[u64]) {
         self.is_held_back = false;
-        let Ok(newest) = excerpt(spools, ends) else {
+        let Ok(newest) = excerpt(spools, ends, &self.veil) else {
             return; // what can't be read now is in the reply, or the reason is
         };
         self.told = newest.bytes;
@@ -109,7 +118,7 @@ pub(super) fn ends_of(spools: &[SpoolReader]) -> Vec<u64> {
 }
 
 /// The end of the streams, the second behind the first.
-fn excerpt(spools: &[SpoolReader], ends: &[u64]) -> io::Result<Excerpt> {
+fn excerpt(spools: &[SpoolReader], ends: &[u64], veil: &Veil) -> io::Result<Excerpt> {
     let mut excerpt = Excerpt::default();
     let mut texts = Vec::new();
     let mut room = MOST_TEXT;
@@ -118,7 +127,8 @@ fn excerpt(spools: &[SpoolReader], ends: &[u64]) -> io::Result<Excerpt> {
         excerpt.lines += spool.lines();
         // If both streams have something to show, neither may take all the room.
         let limit = room.min(MOST_TEXT / spools.len());
-        let text = rendered::tail(View::of(spool).source(), *end, limit)?;
+        let view = View::of_growing(spool, *end, veil)?;
+        let text = rendered::tail(view.source(), view.source().len(), limit)?;
         room -= text.len();
         texts.push(text);
     }

@@ -4,7 +4,7 @@ use super::connection::KeeperConnection;
 use super::stock::{ForkMoment, Stock};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::Plan;
+use crate::plan::{Confinement, Plan};
 use bashd_keeper::keeper::protocol::{self, HelloMessage};
 use bashd_keeper::keeper::{ForkedKeeper, KeeperSource, start_server};
 use bashd_keeper::spool::Storage;
@@ -102,8 +102,28 @@ impl Keepers {
         self.stock().want_started_shell(plan, Instant::now());
     }
 
-    /// Takes the spare, or has a keeper forked. Its socket already listens.
-    pub(super) async fn take(&self) -> Result<KeeperConnection> {
+    /// Has a view built ahead for the first call, which will probably have this confinement.
+    pub(crate) fn expect(&self, confinement: &Confinement) {
+        if self.is_for_one_call() {
+            self.stock().prepare_only_one(confinement);
+        } else {
+            self.stock().want_confined(confinement, Instant::now());
+        }
+    }
+
+    /// Takes the spare that suits a plan best, or has a keeper forked. Its socket already listens.
+    pub(super) async fn take(&self, plan: &Plan) -> Result<KeeperConnection> {
+        let spare = self
+            .stock()
+            .take_confined(confinement_of(plan), Instant::now());
+        match spare {
+            Some(spare) => KeeperConnection::new(spare).map_err(failed),
+            None => self.take_plain().await,
+        }
+    }
+
+    /// Takes the spare, or has a keeper forked.
+    pub(super) async fn take_plain(&self) -> Result<KeeperConnection> {
         let spare = self.stock().take_spare(Instant::now());
         let socket = match spare {
             Some(spare) => spare,
@@ -112,9 +132,19 @@ impl Keepers {
         KeeperConnection::new(socket).map_err(failed)
     }
 
-    /// Has the next spare forked, a little later, unless there is one. A failure shows up at the
-    /// next call.
-    pub(super) fn refill(&self) {
+    /// Has the next spares forked, a little later, unless they are there: one, and one with a view
+    /// that is built ahead if this plan is confined. A failure shows up at the next call.
+    pub(super) fn refill(&self, plan: &Plan) {
+        self.refill_plain();
+        if self.source.is_some()
+            && let Some(confinement) = confinement_of(plan)
+        {
+            self.stock().want_confined(confinement, Instant::now());
+        }
+    }
+
+    /// Has the next spare forked, a little later, unless there is one.
+    pub(super) fn refill_plain(&self) {
         if self.source.is_some() {
             self.stock().want_spare(Instant::now());
         }
@@ -194,6 +224,14 @@ impl Keepers {
     fn stock(&self) -> MutexGuard<'_, Stock> {
         Stock::lock(&self.stock)
     }
+}
+
+/// The confinement for which a view can be built ahead, if a plan has one. Started shells have
+/// views of their own.
+fn confinement_of(plan: &Plan) -> Option<&Confinement> {
+    let confinement = plan.restraint.as_ref()?.confinement.as_ref();
+    // A layer is for one command: nothing can be built for the next one.
+    confinement.filter(|confinement| confinement.layers.is_empty())
 }
 
 /// Whether the other end no longer exists because somebody killed it.

@@ -9,6 +9,7 @@
 
 mod alarm;
 mod background;
+mod confined_spares;
 pub(crate) mod connection;
 mod conversation;
 pub(crate) mod excerpts;
@@ -22,11 +23,12 @@ mod silence;
 mod started_shells;
 mod stock;
 pub mod terminal;
+pub(crate) mod terminal_shell;
 mod turns;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{Limits, Place, Plan, StdinSource, Vessel};
+use crate::plan::{Limits, Plan, StdinSource, Vessel};
 use background::BackgroundTimer;
 pub(crate) use background::BackgroundedRun;
 pub use bashd_keeper::exit::{EndedBy, Exit};
@@ -76,7 +78,7 @@ impl Means<'_> {
     }
 }
 
-/// Carries a plan out: where it says, in what it says. Dropping the future ends the tree.
+/// Carries a plan out, in what it says. Dropping the future ends the tree.
 pub(crate) async fn run(
     plan: &Plan,
     means: Means<'_>,
@@ -84,18 +86,6 @@ pub(crate) async fn run(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     make_directories(plan)?;
-    match plan.place {
-        Place::Here => run_here(plan, means, watch, cancel).await,
-    }
-}
-
-/// Runs a plan on this machine.
-async fn run_here(
-    plan: &Plan,
-    means: Means<'_>,
-    watch: Option<&mut OutputWatch>,
-    cancel: &CancellationToken,
-) -> Result<PlanOutcome, RunFailure> {
     match &plan.vessel {
         Vessel::OwnShell | Vessel::StartedShell | Vessel::Terminal(_) => {
             means.is_placed();
@@ -153,7 +143,7 @@ pub(crate) async fn run_alone(
     };
     match result {
         Ok(Heard::Exited(exited)) => {
-            keepers.refill();
+            keepers.refill(plan);
             // This run's own keeper has nothing more to say that is worth waiting for.
             call.forget_claim();
             let mut run = call.finish(plan, *exited).await?;
@@ -163,7 +153,7 @@ pub(crate) async fn run_alone(
         // Only sessions can end before their calls.
         Ok(Heard::Gone(_)) => Err(no_answer().into()),
         Ok(Heard::Backgrounded(_)) => {
-            keepers.refill();
+            keepers.refill(plan);
             Ok(PlanOutcome::Backgrounded(call.backgrounded().await?))
         }
         Err(error) => {
@@ -172,7 +162,7 @@ pub(crate) async fn run_alone(
                     keepers.end_server();
                 }
                 call.kill_keeper();
-                call.withdraw_announcement();
+                call.clean_up().await;
                 keepers.end_orphans();
             }
             Err(RunFailure::Failed(error, call.abandon().map(Box::new)))
@@ -222,7 +212,7 @@ async fn start(
             }
         };
         // The keeper for the next call is forked while this command runs.
-        keepers.refill();
+        keepers.refill(plan);
         keepers.refill_started_shells(plan);
         // From here on something may run: cancelling is the keeper's work.
         if keepers.is_born(&connection).await {
@@ -251,7 +241,7 @@ async fn send_start(
     for _ in 0..2 {
         let connection = match started.take() {
             Some(connection) => connection,
-            None => keepers.take().await?,
+            None => keepers.take(plan).await?,
         };
         match connection.send(&message, &fds).await {
             Ok(()) => return Ok(connection),
@@ -259,7 +249,7 @@ async fn send_start(
             Err(error) => return Err(failed(error)),
         }
     }
-    let connection = keepers.take().await?;
+    let connection = keepers.take(plan).await?;
     match connection.send(&message, &fds).await {
         Ok(()) => Ok(connection),
         Err(error) if keepers::is_gone(&error) => {

@@ -3,13 +3,14 @@
 use super::connection::KeeperConnection;
 use super::{BackgroundedRun, Reset};
 use crate::artifact::Writers;
+use crate::changes::ChangesSummary;
 use crate::error::{Error, ErrorKind};
 use crate::minimize::ShellMasks;
 use crate::output::Source;
-use crate::plan::{ConfinementInForce, LimitsInForce, Plan};
+use crate::output::run_output::RunOutput;
+use crate::plan::{ConfinementInForce, Dealings, GrantableAccess, LimitsInForce, Plan};
 use bashd_keeper::exit::{EndedBy, Exit};
 use bashd_keeper::left_behind::LeftBehind;
-use bashd_keeper::spool::SpoolReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,9 +23,9 @@ pub struct Run {
     /// Who ended it, if it did not end by itself.
     pub ended_by: Option<EndedBy>,
     /// stdout, or both streams merged.
-    pub out: SpoolReader,
+    pub out: RunOutput,
     /// stderr, if the plan kept the streams separate.
-    pub err: Option<SpoolReader>,
+    pub err: Option<RunOutput>,
     /// From the shell's start to the end of the drain.
     pub ran_for: Duration,
     /// The shell, if its start was told; 0 otherwise.
@@ -43,20 +44,28 @@ pub struct Run {
     pub limits: Option<LimitsInForce>,
     /// The confinement that held for it.
     pub confinement: Option<ConfinementInForce>,
+    /// What it was refused, and whom it spoke to.
+    pub dealings: Dealings,
+    /// What of it can be granted to a repeated call.
+    pub grantable: Option<GrantableAccess>,
+    /// What it did to files, if that is held or can be undone.
+    pub changes: Option<Box<ChangesSummary>>,
     /// Where the session's shell was when the call began.
     pub(crate) began_in: Option<PathBuf>,
     /// What earlier calls left in the session's shell that a status may depend on.
     pub(crate) masks: ShellMasks,
+    /// Whether it continues: this is what there is of it so far.
+    pub(crate) goes_on: bool,
     /// The processes that may still write to the spools.
     pub(crate) writers: Writers,
     /// Closed last: the keeper holds the spool until then, so freeing a large one is its work and
     /// not the engine thread's.
-    pub(super) link: Option<KeeperConnection>,
+    pub(crate) link: Option<KeeperConnection>,
 }
 
 impl Run {
     /// A run that continues, as it is now.
-    pub(crate) fn so_far(out: SpoolReader, err: Option<SpoolReader>, ran_for: Duration) -> Self {
+    pub(crate) fn so_far(out: RunOutput, err: Option<RunOutput>, ran_for: Duration) -> Self {
         Self {
             exit: Exit::Unknown,
             ended_by: None,
@@ -71,8 +80,12 @@ impl Run {
             terminal: None,
             limits: None,
             confinement: None,
+            dealings: Dealings::default(),
+            grantable: None,
+            changes: None,
             began_in: None,
             masks: ShellMasks::default(),
+            goes_on: true,
             writers: Writers::Left,
             link: None,
         }
@@ -81,6 +94,7 @@ impl Run {
 
 /// The result of a plan that was carried out.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each call")]
 pub(crate) enum PlanOutcome {
     /// The run is over.
     Ended(Run),
@@ -96,6 +110,15 @@ impl PlanOutcome {
             Self::Backgrounded(job) => (&job.out, &job.err),
         };
         out.len() + err.as_ref().map_or(0, Source::len)
+    }
+
+    /// Whether reading its output waits for another machine.
+    pub(crate) fn may_wait(&self) -> bool {
+        let (out, err) = match self {
+            Self::Ended(run) => (&run.out, &run.err),
+            Self::Backgrounded(job) => (&job.out, &job.err),
+        };
+        out.may_wait() || err.as_ref().is_some_and(RunOutput::may_wait)
     }
 
     /// Where the command began, if its session knew that and the plan did not.

@@ -5,9 +5,10 @@
 //! other so closely that the next one would find its keeper not ready.
 
 use super::alarm::Alarm;
+use super::confined_spares::ConfinedSpares;
 use super::started_shells::StartedShells;
-use crate::plan::Plan;
-use bashd_keeper::keeper::protocol::{self, ForkMessage};
+use crate::plan::{Confinement, Plan};
+use bashd_keeper::keeper::protocol::{self, ForkMessage, PrepareMessage};
 use bashd_keeper::keeper::{StartedServer, socket_pair};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -23,6 +24,12 @@ const HOLD_SPARE: Duration = Duration::from_micros(2400);
 /// Likewise for the keeper of a shell that is started ahead. A call in such a shell is over by
 /// then; and the next one must find it ready, which takes a while longer.
 const HOLD_SHELL: Duration = Duration::from_micros(600);
+
+/// Likewise for views, while calls come at once: then they are for the next calls that do.
+const HOLD_MANY: Duration = Duration::from_millis(10);
+
+/// Calls that follow each other so closely came at once.
+const AT_ONCE: Duration = Duration::from_micros(500);
 
 /// Time from its fork until a keeper is ready.
 const BIRTH: Duration = Duration::from_micros(900);
@@ -42,9 +49,13 @@ pub(super) struct Stock {
     pub(super) server: Option<StartedServer>,
     /// The socket to a keeper that was forked ahead.
     spare: Option<OwnedFd>,
+    /// Those with a view that is built ahead.
+    confined: ConfinedSpares,
     started_shells: StartedShells,
     /// When the next spare is to be asked for.
     spare_due: Option<Instant>,
+    /// When the next views are to be built.
+    confined_due: Option<Instant>,
     /// When the next shells are to be started.
     shell_due: Option<Instant>,
     /// When the last call got its keeper.
@@ -90,6 +101,43 @@ impl Stock {
         self.note_call(now);
         self.spare_due = None; // without one, the call asks
         self.spare.take()
+    }
+
+    /// Takes the spare whose view was built for this confinement.
+    pub(super) fn take_confined(
+        &mut self,
+        confinement: Option<&Confinement>,
+        now: Instant,
+    ) -> Option<OwnedFd> {
+        let at_once = self
+            .last_call
+            .is_some_and(|last| now.duration_since(last) < AT_ONCE);
+        let spare = self.confined.take(confinement?, at_once)?;
+        self.note_call(now);
+        Some(spare)
+    }
+
+    /// Has the only keeper build a view.
+    pub(super) fn prepare_only_one(&mut self, confinement: &Confinement) {
+        if let Some(keeper) = &self.spare {
+            let confinement = confinement.clone();
+            let _ = protocol::send(keeper, &PrepareMessage { confinement }, &[]);
+        }
+    }
+
+    /// Makes sure that a spare with a view for this confinement is on its way.
+    pub(super) fn want_confined(&mut self, confinement: &Confinement, now: Instant) {
+        let is_missing = self.confined.follow(confinement, now);
+        if self.pace.is_some_and(|pace| pace < AT_ONCE) {
+            // What is built while many calls begin takes the cores from them.
+            let due = self.confined_due.take_if(|_| !is_missing);
+            let due = due.or_else(|| is_missing.then_some(now + HOLD_MANY));
+            self.confined_due = due;
+            self.set_alarm(now);
+        } else if is_missing && self.confined_due.is_none() {
+            self.confined_due = Some(self.due(HOLD_SPARE, now));
+            self.see_to(now);
+        }
     }
 
     pub(super) fn take_started_shell(&mut self, plan: &Plan, now: Instant) -> Option<OwnedFd> {
@@ -143,7 +191,13 @@ impl Stock {
 
     /// Sets the alarm for what comes next; `false` if something is due and there is no alarm.
     fn set_alarm(&self, now: Instant) -> bool {
-        let next = [self.spare_due, self.shell_due].into_iter().flatten().min();
+        let due = [
+            self.spare_due,
+            self.shell_due,
+            self.confined_due,
+            self.confined.end(),
+        ];
+        let next = due.into_iter().flatten().min();
         next.is_none_or(|next| {
             let after = next.saturating_duration_since(now);
             self.alarm.as_ref().is_some_and(|alarm| alarm.set(after))
@@ -154,6 +208,12 @@ impl Stock {
         if self.spare_due.take_if(|due| *due <= now).is_some() {
             self.spare = self.ask_for_fork(asked).ok();
         }
+        if self.confined_due.take_if(|due| *due <= now).is_some() {
+            let mut confined = std::mem::take(&mut self.confined);
+            confined.fill(now, || self.ask_for_fork(asked));
+            self.confined = confined;
+        }
+        self.confined.let_go_of_old(now);
         if self.shell_due.take_if(|due| *due <= now).is_some() {
             let mut shells = std::mem::take(&mut self.started_shells);
             shells.fill(|| self.ask_for_fork(asked));
@@ -196,6 +256,7 @@ impl Stock {
             let _ = pidfd_send_signal(process, Signal::KILL);
         }
         (self.server, self.spare, self.spare_due) = (None, None, None);
+        self.confined.forget();
         self.started_shells.forget();
     }
 }

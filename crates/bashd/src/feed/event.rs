@@ -92,6 +92,10 @@ pub struct CallAsks {
     pub rule: String,
     /// What it objects to.
     pub message: String,
+    /// The part of the call's `command` that it is about, in bytes: the first, and the one after
+    /// the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<(usize, usize)>,
 }
 
 /// A call that has its reply.

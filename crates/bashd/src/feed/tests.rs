@@ -57,6 +57,7 @@ fn every_event_is_read_as_it_was_told() {
     let asks = CallAsks {
         rule: "no_force_push".into(),
         message: "loses history".into(),
+        part: Some((2, 7)),
     };
     let ended = CallEnded {
         outcome: RecordedOutcome::Exited,

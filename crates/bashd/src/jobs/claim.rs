@@ -10,7 +10,7 @@
 
 use super::directory::{self, CallTerms, Claim};
 use super::{clients, state};
-use bashd_keeper::spool::write_private;
+use bashd_keeper::spool::{NEVER_WAITS, read_small, write_private};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -20,12 +20,16 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The lock under which names are given.
 const NAMES_LOCK: &str = "names.lock";
 
 /// Every name that is taken, a line each.
 const NAMES: &str = "names";
+
+/// How long the lock may be held by others: each of them needs it for milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Lines of removed jobs that the file may have before it is rewritten.
 const MOST_STALE: usize = 64;
@@ -138,7 +142,7 @@ fn claim_in(
         call: call.clone(),
     };
     let held = write(runs, directory, &claim)
-        .and_then(|()| directory::lock_file(&directory.join(directory::CLAIM)));
+        .and_then(|()| directory::lock_file(&directory.join(directory::CLAIM), PATIENCE));
     let held = held.inspect_err(|_| withdraw(directory))?;
     Ok(ClaimedName {
         alias: claim.alias,
@@ -231,7 +235,8 @@ fn known(runs: &Path) -> Vec<TakenName> {
 
 /// The names of all jobs that are still kept, and whether their file should be written anew.
 fn names(runs: &Path) -> (Vec<TakenName>, bool) {
-    let Ok(text) = fs::read_to_string(runs.join(NAMES)) else {
+    let text = read_small(&runs.join(NAMES)).ok();
+    let Some(text) = text.and_then(|text| String::from_utf8(text).ok()) else {
         return (found(runs), true);
     };
     let there: HashSet<OsString> = fs::read_dir(runs)
@@ -278,6 +283,7 @@ fn note(runs: &Path, known: &TakenName) -> io::Result<()> {
         .append(true)
         .create(true)
         .mode(0o600)
+        .custom_flags(NEVER_WAITS)
         .open(runs.join(NAMES))?;
     file.write_all(&line)
 }
@@ -321,7 +327,14 @@ fn room(
 }
 
 fn lock(runs: &Path) -> io::Result<OwnedFd> {
-    directory::lock_file(&runs.join(NAMES_LOCK))
+    let held = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::new(
+            error.kind(),
+            format!("somebody holds the lock {NAMES_LOCK}"),
+        ),
+        _ => error,
+    };
+    directory::lock_file(&runs.join(NAMES_LOCK), PATIENCE).map_err(held)
 }
 
 #[cfg(test)]

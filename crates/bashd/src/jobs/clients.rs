@@ -10,7 +10,7 @@
 use super::directory::{is_locked, lock_file};
 use crate::config::Config;
 use crate::run_id::RunId;
-use bashd_keeper::spool::{prepare_runs_directory, write_private};
+use bashd_keeper::spool::{prepare_runs_directory, read_small, write_private};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -21,6 +21,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The directory of all servers' directories, beside the jobs'.
 const CLIENTS: &str = "clients";
@@ -177,12 +178,17 @@ impl Drop for ServerClients {
 fn take(place: &Path) -> io::Result<OwnedFd> {
     /// More than servers that start at the same moment.
     const ATTEMPTS: usize = 100;
+    /// Who looks whether a server lives holds its lock for a moment.
+    const PATIENCE: Duration = Duration::from_millis(20);
     for _ in 0..ATTEMPTS {
         prepare_runs_directory(place)?;
-        if let Ok(lock) = lock_file(&place.join(LOCK))
-            && is_at(&lock, place)
-        {
-            return Ok(lock);
+        match lock_file(&place.join(LOCK), PATIENCE) {
+            Ok(lock) if is_at(&lock, place) => return Ok(lock),
+            // The place is this server's alone: who holds its lock has no right to it.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                fs::remove_file(place.join(LOCK))?;
+            }
+            _ => {}
         }
     }
     Err(io::ErrorKind::NotFound.into())
@@ -215,7 +221,7 @@ pub(super) fn home(runs: &Path, owner: &str) -> Option<PathBuf> {
     let servers = fs::read_dir(directory(runs)).ok()?.flatten();
     let mut homes = servers.filter_map(|server| {
         let place = server.path();
-        let home = fs::read(place.join(&name)).ok()?;
+        let home = read_small(&place.join(&name)).ok()?;
         is_locked(&place.join(LOCK)).then_some(home)
     });
     homes
@@ -320,7 +326,7 @@ mod tests {
         let config = Config::new(state.path());
         let place = directory(&config.runs_dir()).join("killed");
         prepare_runs_directory(&place).unwrap();
-        drop(lock_file(&place.join(LOCK)).unwrap());
+        drop(lock_file(&place.join(LOCK), Duration::ZERO).unwrap());
         fs::write(place.join(file_name("mcp:killed.1")), "/src").unwrap();
         assert_eq!(home(&config.runs_dir(), "mcp:killed.1"), None);
         let _clients = Clients::of(&config, "mcp");

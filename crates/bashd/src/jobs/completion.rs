@@ -11,6 +11,7 @@ use super::state::{self, Job};
 use super::{JobKind, Jobs, directory, news};
 use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::job::BELL;
+use bashd_keeper::spool::NEVER_WAITS;
 use rustix::fs::inotify::{CreateFlags, WatchFlags};
 use std::collections::HashSet;
 use std::fs;
@@ -73,7 +74,7 @@ impl Jobs {
         let is_own = |job: &Job| job.owner == owner && job.kind != JobKind::Foreground;
         state::directories(&self.runs)
             .filter(|path| !path.join(directory::TOLD).exists() && directory::has_ended(path))
-            .filter_map(|path| Job::read(&path))
+            .filter_map(|path| self.read(&path))
             .filter(|job| is_own(job) && job.has_ended())
             .collect()
     }
@@ -86,7 +87,9 @@ impl Jobs {
         let _ = bashd_keeper::spool::prepare_runs_directory(&self.runs);
         let bell = self.runs.join(BELL);
         let mut options = fs::OpenOptions::new();
-        let _ = options.append(true).create(true).mode(0o600).open(&bell);
+        options.append(true).create(true).mode(0o600);
+        // A FIFO in its place hangs nobody.
+        let _ = options.custom_flags(NEVER_WAITS).open(&bell);
         let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
         let watch = rustix::fs::inotify::init(flags).map_err(failed)?;
         let events = WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE;

@@ -4,7 +4,7 @@
 use super::clients;
 use super::directory::JobKind;
 use super::state::Job;
-use super::{Jobs, Whose, claim, read_again};
+use super::{Jobs, Whose, claim};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use std::cell::RefCell;
@@ -50,7 +50,7 @@ impl Jobs {
             );
             return Err(Error::new(ErrorKind::NoSuchJob, text).about(&job.id));
         }
-        read_again(&job)
+        self.read_again(&job)
     }
 
     /// The job of that id or name, which is this owner's own from now on. Nobody else has to wait

@@ -7,6 +7,7 @@
 //! nobody looks at: a viewer connects to the keeper (`control`), reads (`output`), waits (`wait`),
 //! and disconnects again.
 
+pub(crate) mod book;
 pub(crate) mod claim;
 pub(crate) mod clients;
 mod completion;
@@ -43,10 +44,13 @@ pub use wait::{Condition, Met, Quorum, WaitFor, Waited};
 use crate::config::Config;
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
+use crate::output::veiled::Veil;
+use crate::secrets::KnownSecrets;
 use bashd_keeper::spool::write_private;
+use book::JobBook;
 use control::Control;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -63,6 +67,8 @@ const LEAVING_BOUND: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Jobs {
     runs: PathBuf,
+    book: JobBook,
+    known: KnownSecrets,
 }
 
 /// Jobs whose directories were found to be gone, and that were found again, until that is said.
@@ -83,6 +89,35 @@ impl Jobs {
     pub fn new(config: &Config) -> Self {
         Self {
             runs: config.runs_dir(),
+            book: JobBook::of(config),
+            known: config.secrets.known.clone(),
+        }
+    }
+
+    /// The same, written down in the book of an engine.
+    pub(crate) fn noted_in(config: &Config, book: JobBook) -> Self {
+        Self {
+            runs: config.runs_dir(),
+            book,
+            known: config.secrets.known.clone(),
+        }
+    }
+
+    /// What must not be shown of a job's output.
+    fn veil(&self, job: &Job) -> Veil {
+        if job.hides_secrets {
+            Veil::over(self.known.now())
+        } else {
+            Veil::default()
+        }
+    }
+
+    /// These jobs, as this owner's: what it does to them is recorded as its deed.
+    #[must_use]
+    pub fn by(&self, owner: &str) -> Self {
+        Self {
+            book: self.book.by(owner),
+            ..self.clone()
         }
     }
 
@@ -90,7 +125,7 @@ impl Jobs {
     pub fn list(&self, whose: Whose<'_>) -> Vec<Job> {
         self.recall();
         let sight = self.sight(whose);
-        let jobs = state::directories(&self.runs).filter_map(|path| Job::read(&path));
+        let jobs = state::directories(&self.runs).filter_map(|path| self.read(&path));
         jobs.filter_map(|job| sight.of(job)).collect()
     }
 
@@ -135,7 +170,7 @@ impl Jobs {
         let is_plain = !name.contains('/') && !name.starts_with('.');
         let by_id = Some(self.runs.join(name))
             .filter(|_| is_plain)
-            .and_then(|path| Job::read(&path))
+            .and_then(|path| self.read(&path))
             .or_else(|| self.read_running(name).filter(|_| is_plain))
             .and_then(|job| self.sight(whose).of(job));
         if let Some(job) = by_id {
@@ -173,17 +208,28 @@ impl Jobs {
 
     /// Sends bytes to the command's stdin, then perhaps its end.
     pub async fn send(&self, job: &Job, bytes: &[u8], then: AfterInput) -> Result<()> {
+        let sending = self.pass(job, bytes, then);
+        self.book.noted(job, "send", sending).await
+    }
+
+    async fn pass(&self, job: &Job, bytes: &[u8], then: AfterInput) -> Result<()> {
         let mut control = Control::open(job).await?;
         control.input(bytes, then).await
     }
 
     /// Sends a signal to every process of the job.
     pub async fn signal(&self, job: &Job, signal: i32) -> Result<()> {
-        Control::open(job).await?.signal(signal).await
+        let what = format!("signal {}", bashd_keeper::signal::name(signal));
+        let signalling = async { Control::open(job).await?.signal(signal).await };
+        self.book.noted(job, &what, signalling).await
     }
 
     /// Ends the whole tree: TERM, grace, KILL; waits until that is done.
     pub async fn kill(&self, job: &Job) -> Result<Job> {
+        self.book.noted(job, "kill", self.end_tree(job)).await
+    }
+
+    async fn end_tree(&self, job: &Job) -> Result<Job> {
         if job.state.is_alive() {
             let asked = ask_to_end(job).await;
             let bound = asked.as_ref().map_or(LEAVING_BOUND, |()| END_BOUND);
@@ -229,6 +275,11 @@ impl Jobs {
 
     /// Gives a job a name by which it can also be found.
     pub fn rename(&self, job: &Job, name: &str) -> Result<()> {
+        let renaming = || Self::give_name(job, name);
+        self.book.noted_at_once(job, "rename", renaming)
+    }
+
+    fn give_name(job: &Job, name: &str) -> Result<()> {
         let is_good = |character: char| character.is_alphanumeric() || "-_. ".contains(character);
         let has_length = (1..=64).contains(&name.chars().count());
         if !has_length || !name.chars().all(is_good) || name.starts_with("bg_") {
@@ -261,6 +312,10 @@ impl Jobs {
     ///
     /// Its keeper may exit a moment after it has reported the end: this waits for that.
     pub async fn remove(&self, job: &Job) -> Result<()> {
+        self.book.noted(job, "rm", self.forget(job)).await
+    }
+
+    async fn forget(&self, job: &Job) -> Result<()> {
         if !job.state.is_alive() {
             let _ = tokio::time::timeout(LEAVING_BOUND, self.until_gone(job)).await;
         }
@@ -275,23 +330,35 @@ impl Jobs {
     /// This job in its current state.
     pub async fn again(&self, job: &Job) -> Result<Job> {
         if !abandoned::is_abandoned(&job.directory) {
-            return read_again(job);
+            return self.read_again(job);
         }
         // What is left of it is ended first, which takes a while.
-        let job = job.clone();
+        let (job, jobs) = (job.clone(), self.clone());
         let failed = |failure: errand::ErrandFailure| {
             Err(Error::io(ErrorKind::Job, "read the job", failure.into()))
         };
-        let settled = errand::read(move |_| read_again(&job)).await;
+        let settled = errand::read(move |_| jobs.read_again(&job)).await;
         settled.unwrap_or_else(failed)
     }
-}
 
-fn read_again(job: &Job) -> Result<Job> {
-    Job::read(&job.directory).ok_or_else(|| {
-        let text = format!("job {} is gone: its directory was removed", job.id);
-        Error::new(ErrorKind::NoSuchJob, text).about(&job.id)
-    })
+    fn read_again(&self, job: &Job) -> Result<Job> {
+        self.read(&job.directory).ok_or_else(|| {
+            let text = format!("job {} is gone: its directory was removed", job.id);
+            Error::new(ErrorKind::NoSuchJob, text).about(&job.id)
+        })
+    }
+
+    /// The job of a directory, as it may be shown.
+    fn read(&self, path: &Path) -> Option<Job> {
+        let mut job = Job::read(path)?;
+        let veil = self.veil(&job);
+        let is_growing = job.state.is_alive();
+        job.last_line = veil.line(std::mem::take(&mut job.last_line), is_growing);
+        if let Some(waiting) = &mut job.waiting {
+            waiting.prompt = veil.text(std::mem::take(&mut waiting.prompt));
+        }
+        Some(job)
+    }
 }
 
 async fn ask_to_end(job: &Job) -> Result<()> {

@@ -9,6 +9,7 @@ use super::state::Job;
 use super::{Jobs, OutputQuery, Whose};
 use crate::errand;
 use crate::error::Result;
+use bashd_keeper::spool::NEVER_WAITS;
 use rustix::fs::FlockOperation;
 use std::collections::HashMap;
 use std::fs;
@@ -94,6 +95,7 @@ pub(super) fn reserve(path: &Path) -> Option<fs::File> {
 fn open(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     let options = options.write(true).create(true).truncate(false).mode(0o600);
+    options.custom_flags(NEVER_WAITS);
     options.open(path.join(WATCHED))
 }
 

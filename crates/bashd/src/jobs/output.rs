@@ -10,12 +10,12 @@ use super::{JobState, Jobs};
 use crate::errand::{self, CalledBack};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Stream;
+use crate::output::veiled::Veil;
 use crate::output::view::View;
 use crate::output::{Source, StreamPiece};
-use bashd_keeper::spool::{SegmentedFile, SpoolReader, SpoolSegment};
+use bashd_keeper::spool::{SegmentedFile, SpoolReader, SpoolSegment, open_to_read};
 use bashd_keeper::text::{self, decode};
 use regex::Regex;
-use std::fs;
 use std::io;
 
 /// Bytes that are read at once.
@@ -172,17 +172,18 @@ pub struct SearchCount {
 /// Where a job's output is read from.
 pub(super) enum OutputSource {
     /// From its keeper's spool.
-    Live(Box<Control>, Vec<SpoolReader>),
+    Live(Box<Control>, Vec<SpoolReader>, Veil),
     /// From its files, if the keeper is gone.
-    Stored(SegmentedFile, u64),
+    Stored(SegmentedFile, u64, Veil),
 }
 
 impl OutputSource {
     /// Opens the output of a job.
     pub(super) async fn open(jobs: &Jobs, job: &Job, stream: Stream) -> Result<Self> {
         let mut job = job.clone();
+        let veil = jobs.veil(&job);
         if job.state.is_alive() {
-            match attach(&job).await {
+            match attach(&job, &veil).await {
                 Ok(live) => return Ok(live),
                 // It may have ended since it was read.
                 Err(error) => {
@@ -200,7 +201,7 @@ impl OutputSource {
             Stream::Out => (directory::OUTPUT, 0),
             Stream::Err => (directory::STDERR, 1),
         };
-        stored(&job, name, index).map_err(|error| {
+        stored(&job, (name, index), veil).map_err(|error| {
             Error::io(
                 ErrorKind::Job,
                 format!("read the output of {}", job.id),
@@ -216,8 +217,8 @@ impl OutputSource {
             reader.ending_at(bytes, lines)
         };
         match self {
-            Self::Live(control, readers) => {
-                Self::Live(control, readers.into_iter().map(fixed).collect())
+            Self::Live(control, readers, veil) => {
+                Self::Live(control, readers.into_iter().map(fixed).collect(), veil)
             }
             stored @ Self::Stored(..) => stored,
         }
@@ -226,36 +227,47 @@ impl OutputSource {
     /// A stream as it may be shown.
     pub(super) fn view(&self, stream: Stream) -> Option<View<'_>> {
         match self {
-            Self::Live(_, readers) => {
-                let index = usize::from(stream == Stream::Err);
-                readers.get(index).map(|reader| View::of(reader))
+            Self::Live(_, readers, veil) => {
+                let reader = readers.get(usize::from(stream == Stream::Err))?;
+                View::of_growing(reader, reader.readable_end(), veil).ok()
             }
-            Self::Stored(file, _) => Some(View::of(file)),
+            Self::Stored(file, _, veil) => Some(View::of(file, veil)),
+        }
+    }
+
+    /// A stream as it was written, for what keeps it.
+    pub(super) fn raw(&self, stream: Stream) -> Option<&dyn Source> {
+        match self {
+            Self::Live(_, readers, _) => {
+                let reader = readers.get(usize::from(stream == Stream::Err));
+                reader.map(|reader| reader as &dyn Source)
+            }
+            Self::Stored(file, ..) => Some(file),
         }
     }
 
     fn dropped(&self, stream: Stream) -> u64 {
         match self {
-            Self::Live(_, readers) => readers
+            Self::Live(_, readers, _) => readers
                 .get(usize::from(stream == Stream::Err))
                 .map_or(0, SpoolReader::dropped),
-            Self::Stored(_, dropped) => *dropped,
+            Self::Stored(_, dropped, _) => *dropped,
         }
     }
 }
 
-async fn attach(job: &Job) -> Result<OutputSource> {
+async fn attach(job: &Job, veil: &Veil) -> Result<OutputSource> {
     let mut control = Control::open(job).await?;
     let readers = control.attach().await?;
-    Ok(OutputSource::Live(Box::new(control), readers))
+    Ok(OutputSource::Live(Box::new(control), readers, veil.clone()))
 }
 
-fn stored(job: &Job, name: &str, index: usize) -> io::Result<OutputSource> {
-    let file = fs::File::open(job.directory.join(name))?;
+fn stored(job: &Job, (name, index): (&str, usize), veil: Veil) -> io::Result<OutputSource> {
+    let file = open_to_read(&job.directory.join(name))?;
     if let Some(stream) = job.stored.get(index) {
         let segments = stream.segments.clone();
         let file = SegmentedFile::new(file, segments, stream.bytes, stream.lines);
-        return Ok(OutputSource::Stored(file, stream.dropped));
+        return Ok(OutputSource::Stored(file, stream.dropped, veil));
     }
     // Its keeper was killed: only the file is left.
     let size = file.metadata()?.len();
@@ -267,6 +279,7 @@ fn stored(job: &Job, name: &str, index: usize) -> io::Result<OutputSource> {
     Ok(OutputSource::Stored(
         SegmentedFile::new(file, vec![whole], size, 0),
         0,
+        veil,
     ))
 }
 
@@ -275,15 +288,14 @@ impl Jobs {
     pub async fn output(&self, job: &Job, query: &OutputQuery) -> Result<JobOutput> {
         let reading = OutputSource::open(self, job, query.stream).await?;
         let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
-        let total = {
-            let view = reading.view(query.stream).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Job,
-                    "stdout and stderr were not captured separately: there is only one output",
-                )
-            })?;
-            view.source().len()
+        let apart = || {
+            Error::new(
+                ErrorKind::Job,
+                "stdout and stderr were not captured separately: there is only one output",
+            )
         };
+        let written = reading.raw(query.stream).ok_or_else(apart)?.len();
+        let total = reading.view(query.stream).ok_or_else(apart)?.source().len();
         let dropped_bytes = reading.dropped(query.stream);
         let part = if query.reads_at_most(total) <= MUCH {
             query.read(&reading, total, &CalledBack::default())
@@ -297,7 +309,7 @@ impl Jobs {
             text,
             offset,
             next_offset,
-            output_bytes: total,
+            output_bytes: written,
             dropped_bytes,
             found,
             job: self.again(job).await.unwrap_or_else(|_| job.clone()),
@@ -309,8 +321,8 @@ impl Jobs {
         if !job.has_spilled || !job.state.is_alive() {
             return job;
         }
-        match attach(&job).await {
-            Ok(OutputSource::Live(_, readers)) => Job {
+        match attach(&job, &Veil::default()).await {
+            Ok(OutputSource::Live(_, readers, _)) => Job {
                 output_bytes: readers.iter().map(Source::len).sum(),
                 dropped_bytes: readers.iter().map(SpoolReader::dropped).sum(),
                 ..job
@@ -330,6 +342,7 @@ fn read_text(source: &dyn Source, from: u64, upto: u64, total: u64) -> io::Resul
     for (number, piece) in pieces.iter().enumerate() {
         match piece {
             StreamPiece::Dropped(count) => shown.push_str(&gap(*count)),
+            StreamPiece::Replaced { by, .. } => shown.push_str(by),
             StreamPiece::Kept(bytes) if number == last && upto < total => {
                 let (whole, rest) = text::split_incomplete(bytes);
                 // A piece that is only part of a character would never make progress.
@@ -368,8 +381,14 @@ fn tail_start(
         let from = end.saturating_sub(CHUNK).max(least);
         let mut offset = end;
         for piece in source.read(from..end)?.into_iter().rev() {
-            let StreamPiece::Kept(bytes) = piece else {
-                return Ok(offset);
+            let bytes = match piece {
+                StreamPiece::Kept(bytes) => bytes,
+                StreamPiece::Replaced { bytes, .. } => {
+                    offset -= bytes;
+                    is_last_byte = false;
+                    continue;
+                }
+                StreamPiece::Dropped(_) => return Ok(offset),
             };
             offset -= bytes.len() as u64;
             for newline in memchr::memrchr_iter(b'\n', &bytes) {
@@ -442,7 +461,7 @@ impl LineCutter {
             called_back.check()?;
             let end = upto.min(self.offset + CHUNK);
             for piece in source.read(self.offset..end)? {
-                let StreamPiece::Kept(bytes) = piece else {
+                let Some(bytes) = piece.shown() else {
                     self.unfinished.clear();
                     continue;
                 };

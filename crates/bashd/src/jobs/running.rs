@@ -21,7 +21,7 @@ impl Jobs {
     pub async fn running(&self) -> Vec<Job> {
         let mut runs = Vec::new();
         for path in state::directories(&directory::live(&self.runs)) {
-            match Job::read(&path).filter(|_| directory::is_alive(&path)) {
+            match self.read(&path).filter(|_| directory::is_alive(&path)) {
                 Some(job) => runs.push(self.with_last_line(job).await),
                 None => clear_away(&path),
             }
@@ -32,7 +32,7 @@ impl Jobs {
     /// The run of that id.
     pub(super) fn read_running(&self, id: &str) -> Option<Job> {
         let path = directory::live(&self.runs).join(id);
-        Job::read(&path).filter(|_| directory::is_alive(&path))
+        self.read(&path).filter(|_| directory::is_alive(&path))
     }
 
     /// None of it is in files: only its keeper knows what it wrote.
@@ -41,7 +41,7 @@ impl Jobs {
         match self.output(&job, &query).await {
             Ok(output) => Job {
                 output_bytes: output.output_bytes,
-                last_line: output.text.trim_end().to_owned(),
+                last_line: state::plain_last_line(output.text.trim_end().as_bytes()),
                 ..job
             },
             Err(_) => job,

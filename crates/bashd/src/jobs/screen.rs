@@ -12,6 +12,7 @@ use super::{JobState, Jobs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Stream;
 use crate::exec::{Keyboard, Strokes};
+use crate::output::veiled::Veil;
 use crate::output::view::View;
 use crate::output::{Source, StreamPiece};
 use crate::screen::{Cursor, Screen, Size};
@@ -107,6 +108,12 @@ impl JobTerminal {
         self.size
     }
 
+    /// Whether something was written that [`JobTerminal::next`] has not returned yet.
+    pub fn has_more(&self) -> bool {
+        let spool = self.readers.first();
+        spool.is_some_and(|spool| self.offset < spool.readable_end())
+    }
+
     /// Types at it and changes its size while [`JobTerminal::next`] is awaited.
     pub fn keyboard(&self) -> Keyboard {
         self.keyboard.clone()
@@ -121,7 +128,8 @@ impl JobTerminal {
             let end = spool.readable_end();
             if self.offset < end {
                 let upto = end.min(self.offset + CHUNK);
-                let view = View::of(spool);
+                // A person's own terminal gets what was written, byte by byte.
+                let view = View::of_shown(spool);
                 let pieces = view.source().read(self.offset..upto).ok()?;
                 self.offset = upto;
                 return Some(kept(pieces));
@@ -162,10 +170,13 @@ impl Jobs {
         let mut look = ScreenLook {
             screen: Screen::new(size),
             offset: 0,
+            veil: self.veil(job),
         };
         let looked = tokio::time::timeout(query.timeout, look.until(self, job, query)).await;
         let met = looked.unwrap_or(Ok(Met::NotYet))?;
-        let ScreenLook { mut screen, .. } = look;
+        let ScreenLook {
+            mut screen, veil, ..
+        } = look;
         let mut lines = match query.scrollback {
             0 => Vec::new(),
             _ => screen.scrollback(),
@@ -174,11 +185,14 @@ impl Jobs {
         let scrolled = lines.len();
         let text = screen.text();
         lines.extend(text.split('\n').map(str::to_owned));
+        // Line breaks stay where they are.
+        let text = veil.text(lines.join("\n"));
+        let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
         Ok(JobScreen {
             lines,
             scrolled,
             cursor: screen.cursor(),
-            title: screen.title().to_owned(),
+            title: veil.text(screen.title().to_owned()),
             alternate: screen.is_alternate(),
             size: screen.size(),
             met,
@@ -191,6 +205,7 @@ impl Jobs {
         let mut look = ScreenLook {
             screen: Screen::new(job.terminal.unwrap_or_default()),
             offset: 0,
+            veil: self.veil(job),
         };
         let reading = OutputSource::open(self, job, Stream::Out).await?;
         look.catch_up(&reading).await?;
@@ -202,24 +217,24 @@ impl Jobs {
 struct ScreenLook {
     screen: Screen,
     offset: u64,
+    veil: Veil,
 }
 
 impl ScreenLook {
     /// Watches until the condition is met or the job has ended.
     async fn until(&mut self, jobs: &Jobs, job: &Job, query: &ScreenQuery) -> Result<Met> {
         let mut reading = OutputSource::open(jobs, job, Stream::Out).await?;
-        if let OutputSource::Live(control, _) = &reading {
+        if let OutputSource::Live(control, _, _) = &reading {
             // Somebody may have resized it since it was started.
             self.screen.resize(control.terminal.unwrap_or_default());
         }
         loop {
             self.catch_up(&reading).await?;
-            let shows = |pattern: &Regex| pattern.is_match(&self.screen.text());
-            let is_shown = query.until.as_ref().is_none_or(shows);
+            let is_shown = self.shows(query);
             if is_shown && query.silence.is_none() {
                 return Ok(Met::Yes);
             }
-            let OutputSource::Live(control, readers) = &mut reading else {
+            let OutputSource::Live(control, readers, _) = &mut reading else {
                 return Ok(if is_shown { Met::Yes } else { Met::Ended });
             };
             let more = control.more_than(self.offset, u64::MAX, readers);
@@ -235,10 +250,7 @@ impl ScreenLook {
                     if !matches!(job.state, JobState::Running | JobState::WaitingForInput) {
                         let stored = OutputSource::open(jobs, &job, Stream::Out).await?;
                         self.catch_up(&stored).await?;
-                        let is_shown = query
-                            .until
-                            .as_ref()
-                            .is_none_or(|pattern| pattern.is_match(&self.screen.text()));
+                        let is_shown = self.shows(query);
                         return Ok(if is_shown { Met::Yes } else { Met::Ended });
                     }
                     reading = OutputSource::open(jobs, &job, Stream::Out).await?;
@@ -247,13 +259,24 @@ impl ScreenLook {
         }
     }
 
+    /// Whether it shows what is waited for.
+    fn shows(&self, query: &ScreenQuery) -> bool {
+        let text = || self.veil.text(self.screen.text());
+        query
+            .until
+            .as_ref()
+            .is_none_or(|pattern| pattern.is_match(&text()))
+    }
+
     /// Feeds the screen what was written since the last look, a little at a time: other calls come
     /// between.
     async fn catch_up(&mut self, reading: &OutputSource) -> Result<()> {
         let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
         let end = match reading {
-            OutputSource::Live(_, readers) => readers.first().map_or(0, SpoolReader::readable_end),
-            OutputSource::Stored(file, _) => Source::len(file),
+            OutputSource::Live(_, readers, _) => {
+                readers.first().map_or(0, SpoolReader::readable_end)
+            }
+            OutputSource::Stored(file, ..) => Source::len(file),
         };
         for range in worth_a_look(self.offset, end) {
             let mut at = range.start;
@@ -277,17 +300,14 @@ fn worth_a_look(from: u64, upto: u64) -> [Range<u64>; 2] {
     [beginning, ending]
 }
 
-/// What is kept of a range.
+/// What is kept of a range, as it was written: what a screen shows of it is veiled.
 fn read(reading: &OutputSource, range: Range<u64>) -> io::Result<Vec<u8>> {
-    let view = reading.view(Stream::Out);
-    view.map_or(Ok(Vec::new()), |view| Ok(kept(view.source().read(range)?)))
+    let raw = reading.raw(Stream::Out);
+    raw.map_or(Ok(Vec::new()), |raw| Ok(kept(raw.read(range)?)))
 }
 
 fn kept(pieces: Vec<StreamPiece>) -> Vec<u8> {
-    let bytes = pieces.into_iter().map(|piece| match piece {
-        StreamPiece::Kept(bytes) => bytes,
-        StreamPiece::Dropped(_) => Vec::new(),
-    });
+    let bytes = pieces.into_iter().filter_map(StreamPiece::shown);
     bytes.flatten().collect()
 }
 

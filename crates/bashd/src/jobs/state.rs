@@ -3,10 +3,12 @@
 use super::directory::{self, AwaitedInput, CallTerms, Claim, JobKind, JobStatus, Lost, Spec};
 use crate::errand;
 use crate::exec::{EndedBy, Exit};
-use crate::plan::{LimitsInForce, Streams};
+use crate::output;
+use crate::plan::{Dealings, LimitsInForce, Streams};
 use crate::screen::Size;
 use bashd_keeper::job::abandoned;
 use bashd_keeper::left_behind::LeftBehind;
+use bashd_keeper::spool::{open_to_read, read_small};
 use bashd_keeper::text;
 use serde::Serialize;
 use std::fs;
@@ -85,6 +87,9 @@ pub struct Job {
     pub cwd: String,
     /// The profile of the call.
     pub profile: String,
+    /// Whether its output is shown without secrets.
+    #[serde(skip)]
+    pub hides_secrets: bool,
     /// The shell, which is also its process group.
     pub pid: i32,
     /// Milliseconds since 1970 at which it began.
@@ -119,6 +124,9 @@ pub struct Job {
     pub left_behind: Vec<LeftBehind>,
     /// Whether the kernel killed one of its processes for lack of memory, if that is known.
     pub out_of_memory: bool,
+    /// What it was refused, and whom it spoke to, if that is known.
+    #[serde(skip)]
+    pub dealings: Option<Dealings>,
     /// The limits that it runs under, or null.
     pub limits: Option<LimitsInForce>,
     /// How long it ran by a monotonic clock, once it has ended.
@@ -191,6 +199,7 @@ impl Job {
         };
         let written_so_far = size.min(spec.head_bytes) + stderr_size(path, spec.streams);
         let is_settled = status.is_some() && state != JobState::Survivors;
+        let dealings = status.as_ref().and_then(|status| status.dealings.clone());
         let out_of_memory = status.as_ref().is_some_and(|status| status.out_of_memory);
         Self {
             lost_because: (state == JobState::Lost).then(|| {
@@ -229,7 +238,10 @@ impl Job {
                 limits
             }),
             out_of_memory,
-            name: fs::read_to_string(path.join(directory::NAME)).ok(),
+            dealings,
+            name: read_small(&path.join(directory::NAME))
+                .ok()
+                .and_then(|name| String::from_utf8(name).ok()),
             id: spec.id,
             alias: claim.alias,
             owner: claim.owner,
@@ -242,6 +254,7 @@ impl Job {
             command: spec.command,
             cwd: spec.cwd,
             profile: spec.profile,
+            hides_secrets: spec.hides_secrets,
             pid: spec.pid,
             started_ms: spec.started_ms,
             stdin_open: spec.stdin_open,
@@ -320,6 +333,12 @@ fn stderr_size(path: &Path, streams: Streams) -> u64 {
     fs::metadata(path.join(directory::STDERR)).map_or(0, |metadata| metadata.len())
 }
 
+/// The last line as text: nothing in it acts on a terminal.
+pub(super) fn plain_last_line(bytes: &[u8]) -> String {
+    let line = text::last_line(bytes);
+    output::plain(line.as_bytes())
+}
+
 fn last_line(file: &Path, size: u64, streams: Option<&Vec<directory::StoredStream>>) -> String {
     // What we appended to the file is not the command's.
     let last = streams
@@ -331,8 +350,8 @@ fn last_line(file: &Path, size: u64, streams: Option<&Vec<directory::StoredStrea
     }
     let from = end.saturating_sub(LAST_LINE_BYTES);
     let mut bytes = vec![0; (end - from) as usize];
-    let read = fs::File::open(file).and_then(|file| file.read_exact_at(&mut bytes, from));
-    read.map_or_else(|_| String::new(), |()| text::last_line(&bytes))
+    let read = open_to_read(file).and_then(|file| file.read_exact_at(&mut bytes, from));
+    read.map_or_else(|_| String::new(), |()| plain_last_line(&bytes))
 }
 
 /// Every directory of the state directory's runs, oldest first: ids sort by time.

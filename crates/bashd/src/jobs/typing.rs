@@ -110,6 +110,10 @@ struct Instead {
 impl Jobs {
     /// Types at a job, with or without a terminal; returns the number of bytes.
     pub async fn type_at(&self, job: &Job, typing: &Typing) -> Result<usize> {
+        self.book.noted(job, "send", self.press(job, typing)).await
+    }
+
+    async fn press(&self, job: &Job, typing: &Typing) -> Result<usize> {
         if job.terminal.is_some() {
             let needs_modes = typing.paste.is_some() || !typing.keys.is_empty();
             let modes = if needs_modes {
@@ -118,12 +122,12 @@ impl Jobs {
                 KeyModes::default()
             };
             let bytes = typing.at_terminal(modes);
-            self.send(job, &bytes, typing.then).await?;
+            self.pass(job, &bytes, typing.then).await?;
             return Ok(bytes.len());
         }
         let (bytes, instead) = typing.at_pipe();
         if !bytes.is_empty() || instead.then == AfterInput::Close {
-            self.send(job, &bytes, instead.then).await?;
+            self.pass(job, &bytes, instead.then).await?;
         }
         if instead.interrupts {
             let number = signal::number("INT").ok_or_else(|| {

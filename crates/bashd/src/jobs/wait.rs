@@ -210,10 +210,8 @@ impl Jobs {
         loop {
             let mut reading = OutputSource::open(self, job, Stream::Out).await.ok()?;
             loop {
-                let upto = match &reading {
-                    OutputSource::Live(_, readers) => readers.first()?.readable_end(),
-                    OutputSource::Stored(..) => reading.view(Stream::Out)?.source().len(),
-                };
+                let upto = reading.view(Stream::Out)?.source().len();
+                let written = reading.raw(Stream::Out)?.len();
                 let is_much = upto.saturating_sub(search.lines.offset()) > MUCH;
                 let found = if is_much {
                     let looked = errand::read(move |called_back| {
@@ -232,9 +230,8 @@ impl Jobs {
                 match &mut reading {
                     // There will never be more than this.
                     OutputSource::Stored(..) => return None,
-                    OutputSource::Live(control, readers) => {
-                        let seen = search.lines.offset();
-                        match control.more_than(seen, u64::MAX, readers).await {
+                    OutputSource::Live(control, readers, _) => {
+                        match control.more_than(written, u64::MAX, readers).await {
                             Told::Grown | Told::Exited => {}
                             Told::Gone => break,
                         }
@@ -249,7 +246,7 @@ impl Jobs {
         let written = std::fs::metadata(&job.output_file).and_then(|file| file.modified());
         let since = written.ok().and_then(|time| time.elapsed().ok());
         let mut left = silence.saturating_sub(since.unwrap_or_default());
-        while let Ok(OutputSource::Live(mut control, readers)) =
+        while let Ok(OutputSource::Live(mut control, readers, _)) =
             OutputSource::open(self, job, Stream::Out).await
         {
             loop {
@@ -285,15 +282,20 @@ impl Jobs {
                 if !output.text.is_empty() && show(&output.text).is_break() {
                     return Ok(output.job);
                 }
+                let has_moved = output.next_offset > from;
                 from = output.next_offset;
-                if from < output.output_bytes {
+                let has_ended =
+                    !output.job.state.is_alive() && !directory::is_alive(&job.directory);
+                // What may be the beginning of a secret is held back while there may be more.
+                if from < output.output_bytes && (has_moved || has_ended) {
                     continue;
                 }
-                if !output.job.state.is_alive() && !directory::is_alive(&job.directory) {
+                if has_ended {
                     return Ok(output.job);
                 }
                 if let Some(open) = &mut control {
-                    if let Told::Gone = open.more_than(from, u64::MAX, &[]).await {
+                    let written = output.output_bytes;
+                    if let Told::Gone = open.more_than(written, u64::MAX, &[]).await {
                         break;
                     }
                 } else {

@@ -6,11 +6,12 @@
 
 use super::record::{MinimizedOutput, cut};
 use super::{Ledger, Record, RecordedOutcome};
+use crate::error::Error;
 use crate::exec::{EndedBy, Exit};
 use crate::feed::{self, CallAsks, CallBegun, CallEnded, Feed, FeedEvent, FeedRecord};
 use crate::guard::Objection;
 use crate::profile::Profile;
-use crate::profile::reply::{Ending, Finished};
+use crate::profile::reply::{Ending, Finished, TerminalProgress};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::run_id::RunId;
@@ -38,6 +39,8 @@ pub(crate) struct LedgerEntry<'a> {
     pub(crate) command: String,
     /// The directory; empty until it was resolved.
     pub(crate) cwd: PathBuf,
+    /// The place at which it runs, if not here.
+    pub(crate) place: Option<String>,
     /// Whether agents should not be told of it.
     pub(crate) is_kept_out: bool,
     /// Values that must not be written, those of the call's own variables among them.
@@ -46,6 +49,8 @@ pub(crate) struct LedgerEntry<'a> {
     owner: String,
     /// Its session, if it has one.
     session: Option<String>,
+    /// The job that it manages, if it does.
+    job: Option<String>,
     /// Whether the feed knows of it.
     is_told: bool,
     is_closed: bool,
@@ -63,10 +68,12 @@ impl<'a> LedgerEntry<'a> {
             profile: String::new(),
             command: raw_text.to_owned(),
             cwd: PathBuf::new(),
+            place: None,
             is_kept_out: false,
-            secrets: Arc::clone(&ledger.secrets),
+            secrets: ledger.secrets(),
             owner: String::new(),
             session: None,
+            job: None,
             is_told: false,
             is_closed: false,
         }
@@ -77,10 +84,11 @@ impl<'a> LedgerEntry<'a> {
         self.begun
     }
 
-    /// Keeps the values of these variables out of the record, if their names are secret.
+    /// Keeps the values of these variables out of the record, and of what is shown from now on, if
+    /// they are credentials.
     pub(crate) fn hide(&mut self, env: &[(OsString, OsString)]) {
         if !env.is_empty() {
-            Arc::make_mut(&mut self.secrets).add(env);
+            self.secrets = self.ledger.known.learn_of_call(env);
         }
     }
 
@@ -90,6 +98,29 @@ impl<'a> LedgerEntry<'a> {
         self.session = profile.session.name_of(request).map(str::to_owned);
         let cwd = request.cwd.as_ref();
         self.tell_begun(cwd.map(|cwd| cwd.display().to_string()));
+    }
+
+    /// Tells the feed of what somebody does to a job.
+    pub(crate) fn begin_deed(&mut self, by: &str, profile: &str, job: &str) {
+        by.clone_into(&mut self.owner);
+        profile.clone_into(&mut self.profile);
+        self.job = Some(job.to_owned());
+        self.tell_begun(None);
+    }
+
+    /// Records what somebody did to a job.
+    pub(crate) fn close_deed(mut self, failure: Option<&Error>) {
+        self.is_closed = true;
+        let outcome = match failure {
+            Some(_) => RecordedOutcome::Failed,
+            None => RecordedOutcome::Managed,
+        };
+        let mut record = self.record(outcome);
+        record.error = failure.map(|failure| self.hidden(&failure.to_string()));
+        let job = self.job.clone();
+        self.tell_ended(&record, job.as_deref());
+        // The next call of an engine says if the ledger can't be written.
+        let _ = self.ledger.append(&record);
     }
 
     fn tell_begun(&mut self, cwd: Option<String>) {
@@ -107,12 +138,20 @@ impl<'a> LedgerEntry<'a> {
         });
     }
 
-    /// Tells the feed that it waits for a person.
-    pub(crate) fn ask(&self, objection: &Objection) {
+    /// Tells the feed that it waits for a person, because of this text.
+    pub(crate) fn ask(&self, objection: &Objection, judged: &str) {
         self.feed.tell_with(|| {
+            let told = self.shown(&self.command, feed::LONGEST_COMMAND);
+            let part = objection
+                .span
+                .and_then(|span| judged.get(span.start..span.end));
             let asks = CallAsks {
                 rule: objection.rule.clone(),
                 message: self.shown(&objection.message, feed::LONGEST_REASON),
+                part: part.and_then(|part| {
+                    let start = objection.span.map_or(0, |span| span.start);
+                    place_of(part, start, &told)
+                }),
             };
             FeedRecord::new(self.id.as_str(), Timestamp::now(), FeedEvent::Asks(asks))
         });
@@ -176,6 +215,11 @@ impl<'a> LedgerEntry<'a> {
                 artifact: finished.artifact.as_ref().map(|kept| kept.id),
             })
         });
+        record.refused.clone_from(&reply.refused);
+        for refused in &mut record.refused {
+            refused.what = self.hidden(&refused.what);
+        }
+        record.connections.clone_from(&reply.connections);
         self.tell_ended(&record, reply.job.as_deref());
         self.ledger.record(&record)
     }
@@ -189,6 +233,7 @@ impl<'a> LedgerEntry<'a> {
         record.profile.clone_from(&self.profile);
         record.owner.clone_from(&self.owner);
         record.session.clone_from(&self.session);
+        record.job.clone_from(&self.job);
         // More than is written, so that a secret at the cut is recognized whole.
         let most = self.ledger.settings.max_command_bytes + SECRET_AT_THE_CUT;
         let command = cut(&self.command, most);
@@ -205,11 +250,22 @@ impl Drop for LedgerEntry<'_> {
     fn drop(&mut self) {
         if !self.is_closed {
             let record = self.record(RecordedOutcome::Cancelled);
-            self.tell_ended(&record, None);
+            let job = self.job.clone();
+            self.tell_ended(&record, job.as_deref());
             // Nobody is here to be told of a failure; the next call's entry reports it.
             let _ = self.ledger.append(&record);
         }
     }
+}
+
+/// Where a part of the text that runs is in the text that was told, from which it may differ:
+/// where it was, or else the only place that has it.
+fn place_of(part: &str, start: usize, told: &str) -> Option<(usize, usize)> {
+    let ends = |start: usize| (start, start + part.len());
+    let is_here = told.get(start..start + part.len()) == Some(part);
+    let mut places = told.match_indices(part).map(|(at, _)| at);
+    let only = places.next().filter(|_| places.next().is_none());
+    Some(start).filter(|_| is_here).or(only).map(ends)
 }
 
 fn ran(ending: &Ending) -> Option<&Finished> {
@@ -217,6 +273,7 @@ fn ran(ending: &Ending) -> Option<&Finished> {
         Ending::Ran(finished) => Some(finished),
         Ending::Failed(_, finished) => finished.as_deref(),
         Ending::Backgrounded(handed) => Some(&handed.so_far),
+        Ending::AtTerminal(seen) => Some(&seen.finished),
         Ending::Refused(_) | Ending::Denied(_) | Ending::CancelledBeforeStart => None,
     }
 }
@@ -228,11 +285,34 @@ fn outcome(ending: &Ending) -> RecordedOutcome {
         Ending::Failed(..) => RecordedOutcome::Failed,
         Ending::CancelledBeforeStart => RecordedOutcome::Cancelled,
         Ending::Backgrounded(_) => RecordedOutcome::Background,
-        Ending::Ran(finished) => match (finished.ended_by, finished.exit) {
-            (Some(EndedBy::Timeout), _) => RecordedOutcome::TimedOut,
-            (Some(EndedBy::Cancel), _) => RecordedOutcome::Cancelled,
-            (None, Exit::Signal(_)) => RecordedOutcome::Signalled,
-            (None, Exit::Code(_) | Exit::Unknown) => RecordedOutcome::Exited,
+        Ending::AtTerminal(seen) => match seen.progress {
+            TerminalProgress::Ended => outcome_of_run(&seen.finished),
+            TerminalProgress::Busy => RecordedOutcome::Refused,
+            TerminalProgress::Silent | TerminalProgress::OverTime => RecordedOutcome::Background,
         },
+        Ending::Ran(finished) => outcome_of_run(finished),
+    }
+}
+
+fn outcome_of_run(finished: &Finished) -> RecordedOutcome {
+    match (finished.ended_by, finished.exit) {
+        (Some(EndedBy::Timeout), _) => RecordedOutcome::TimedOut,
+        (Some(EndedBy::Cancel), _) => RecordedOutcome::Cancelled,
+        (None, Exit::Signal(_)) => RecordedOutcome::Signalled,
+        (None, Exit::Code(_) | Exit::Unknown) => RecordedOutcome::Exited,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_found_where_it_was_or_where_it_alone_is() {
+        let told = "echo rm x; rm x";
+        assert_eq!(place_of("rm x", 11, told), Some((11, 15)));
+        assert_eq!(place_of("rm x", 3, told), None, "it could be either");
+        assert_eq!(place_of("echo", 40, told), Some((0, 4)));
+        assert_eq!(place_of("secret", 0, told), None);
     }
 }

@@ -23,13 +23,12 @@ pub use record::{MinimizedOutput, Record, RecordedOutcome};
 pub(crate) use verify::LedgerState;
 
 use crate::appending;
+use crate::secrets::{KnownSecrets, Secrets};
 use bashd_keeper::seal::SealKey;
-use bashd_keeper::secrets::Secrets;
 use bashd_keeper::seen_clock::SeenClock;
 use chain::Chain;
 use month::Month;
 use record::ChainMark;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -55,7 +54,7 @@ pub struct Ledger {
     settings: LedgerSettings,
     directory: PathBuf,
     /// What is never written.
-    secrets: Arc<Secrets>,
+    known: KnownSecrets,
     /// The directory that has the notes about the clock.
     clock: Option<PathBuf>,
     /// What the records of this process are part of.
@@ -69,22 +68,22 @@ impl Ledger {
         Self {
             settings,
             directory: directory.into(),
-            secrets: Arc::default(),
+            known: KnownSecrets::default(),
             clock: None,
             chain: None,
             failure_said: AtomicBool::new(false),
         }
     }
 
-    /// Never writes the values that variables with secret names have here.
-    pub(crate) fn hiding(mut self, env: &[(OsString, OsString)]) -> Self {
-        self.secrets = Arc::new(Secrets::of(env));
+    /// Never writes what is known here to be secret.
+    pub(crate) fn hiding(mut self, known: KnownSecrets) -> Self {
+        self.known = known;
         self
     }
 
     /// What it never writes, nor may any other record of the engine.
-    pub(crate) fn secrets(&self) -> &Arc<Secrets> {
-        &self.secrets
+    pub(crate) fn secrets(&self) -> Arc<Secrets> {
+        self.known.now()
     }
 
     /// Ignores jumps of the clock, which are noted in the directory of runs.

@@ -2,6 +2,7 @@
 //!
 //! It has the size of a command's output, not the output itself.
 
+use crate::plan::{Connected, Refused};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -39,7 +40,11 @@ pub struct Record {
     /// The name of its session, empty for the one without a name; left out if it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The command as it was given, cut to the configured length.
+    /// The job that somebody did something to; left out if the call ran a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// The command as it was given, cut to the configured length; of what somebody did to a job,
+    /// what that was.
     pub command: String,
     /// Whether the command was cut.
     pub command_truncated: bool,
@@ -64,6 +69,12 @@ pub struct Record {
     /// What happened to the output if it was minimized; left out if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimized: Option<MinimizedOutput>,
+    /// What its confinement refused; left out if nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
+    /// The hosts that it connected to through its proxy; left out if none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<Connected>,
     /// Whether a person ran it and wants no agent to be told; left out if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept_out: bool,
@@ -119,6 +130,8 @@ pub enum RecordedOutcome {
     Refused,
     /// bashd failed.
     Failed,
+    /// Somebody did something to a job; nothing ran.
+    Managed,
     /// Only when reading: an outcome that this version does not know.
     #[serde(other)]
     Unknown,
@@ -134,6 +147,7 @@ impl Record {
             profile: String::new(),
             owner: String::new(),
             session: None,
+            job: None,
             command: String::new(),
             command_truncated: false,
             cwd: String::new(),
@@ -146,6 +160,8 @@ impl Record {
             output_bytes: 0,
             output_lines: 0,
             minimized: None,
+            refused: Vec::new(),
+            connections: Vec::new(),
             kept_out: false,
             chain: None,
             n: None,
@@ -153,9 +169,13 @@ impl Record {
         }
     }
 
-    /// Whether the call did anything other than exit with status 0.
+    /// Whether the call did anything other than exit with status 0, or what it was to do to a job.
     pub fn failed(&self) -> bool {
-        self.outcome != RecordedOutcome::Exited || self.exit_code != Some(0)
+        match self.outcome {
+            RecordedOutcome::Exited => self.exit_code != Some(0),
+            RecordedOutcome::Managed => false,
+            _ => true,
+        }
     }
 
     /// The whole line, newline included, with its texts cut to their limits.
@@ -252,7 +272,8 @@ mod tests {
                 RecordedOutcome::Cancelled => RecordedOutcome::Denied,
                 RecordedOutcome::Denied => RecordedOutcome::Refused,
                 RecordedOutcome::Refused => RecordedOutcome::Failed,
-                RecordedOutcome::Failed | RecordedOutcome::Unknown => return None,
+                RecordedOutcome::Failed => RecordedOutcome::Managed,
+                RecordedOutcome::Managed | RecordedOutcome::Unknown => return None,
             })
         })
     }

@@ -1,6 +1,7 @@
 //! A stream's bytes as text: decoded, and otherwise as they are.
 //!
-//! Decoding never shortens, so one raw byte more than a limit decides whether a text fits. That one
+//! Decoding never shortens, so one raw byte more than a limit decides whether a text fits. (What
+//! stands for a secret may be shorter: the walk knows its length and reads on.) That one
 //! byte is also enough to keep characters whole at the edge of what was read: an incomplete one
 //! there has at most three bytes, counts as three when it is decoded, and so is always the one that
 //! no longer fits.
@@ -61,7 +62,7 @@ impl TextEnds for DecodedText<'_> {
 fn length(segments: &[WalkSegment]) -> u64 {
     let lengths = segments.iter().map(|segment| match segment {
         WalkSegment::Kept(bytes) => bytes.len() as u64,
-        WalkSegment::Lost(bytes) => *bytes,
+        WalkSegment::Lost(bytes) | WalkSegment::Replaced(bytes, _) => *bytes,
     });
     lengths.sum()
 }
@@ -79,6 +80,7 @@ fn cost(segments: &[WalkSegment]) -> usize {
         .map(|segment| match segment {
             WalkSegment::Kept(bytes) => text::decoded_len(bytes),
             WalkSegment::Lost(bytes) => WalkSegment::lost_cost(*bytes),
+            WalkSegment::Replaced(_, by) => by.len(),
         })
         .sum()
 }
@@ -93,7 +95,11 @@ fn head_of(segments: Vec<WalkSegment>, limit: usize) -> Vec<WalkSegment> {
                 room -= WalkSegment::lost_cost(bytes);
                 head.push(segment);
             }
-            WalkSegment::Lost(_) => break,
+            WalkSegment::Replaced(_, ref by) if by.len() <= room => {
+                room -= by.len();
+                head.push(segment);
+            }
+            WalkSegment::Lost(_) | WalkSegment::Replaced(..) => break,
             WalkSegment::Kept(mut bytes) => {
                 let cut = text::prefix(&bytes, room);
                 let is_cut = cut.raw < bytes.len();
@@ -123,7 +129,11 @@ fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Wal
                 room -= WalkSegment::lost_cost(bytes);
                 tail.push(segment);
             }
-            WalkSegment::Lost(_) => break,
+            WalkSegment::Replaced(_, ref by) if by.len() <= room => {
+                room -= by.len();
+                tail.push(segment);
+            }
+            WalkSegment::Lost(_) | WalkSegment::Replaced(..) => break,
             WalkSegment::Kept(mut bytes) => {
                 let cut = text::suffix(&bytes, room);
                 let is_cut = cut.raw < bytes.len();
@@ -149,6 +159,10 @@ fn render(segments: &[WalkSegment]) -> ShownPart {
                 shown.text.push_str(&text::decode(bytes));
                 shown.raw += bytes.len() as u64;
                 shown.newlines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+            }
+            WalkSegment::Replaced(bytes, by) => {
+                shown.text.push_str(by);
+                shown.raw += bytes;
             }
             WalkSegment::Lost(bytes) => {
                 if !shown.text.is_empty() && !shown.text.ends_with('\n') {

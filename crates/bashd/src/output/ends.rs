@@ -64,7 +64,7 @@ pub(super) fn last_lines(
     let mut walk = Backward {
         end: StreamEnd::default(),
         // Bytes of a line whose start is further back.
-        pending: Vec::new(),
+        pending: LineBytes::default(),
         has_newline: false,
         newlines: 0,
         cap,
@@ -99,27 +99,34 @@ enum Stopped {
     InLongLine,
 }
 
-/// The bytes after the last gap, and whether there is one.
-fn behind_gap(pieces: Vec<StreamPiece>) -> (Vec<u8>, bool) {
-    let mut bytes = Vec::new();
-    let mut meets_gap = false;
-    for piece in pieces {
-        match piece {
-            StreamPiece::Kept(more) if bytes.is_empty() => bytes = more,
-            StreamPiece::Kept(more) => bytes.extend(more),
-            StreamPiece::Dropped(_) => {
-                meets_gap = true;
-                bytes.clear();
-            }
-        }
+/// The bytes of a line, and how many more of the stream they stand for.
+#[derive(Debug, Default)]
+struct LineBytes {
+    bytes: Vec<u8>,
+    /// Negative if what stands for others is longer than they are.
+    more: i64,
+}
+
+impl LineBytes {
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.more == 0
     }
-    (bytes, meets_gap)
+
+    /// Bytes of the stream.
+    fn span(&self) -> u64 {
+        (self.bytes.len() as u64).saturating_add_signed(self.more)
+    }
+
+    /// Counts what a text stands for.
+    fn stand_for(&mut self, bytes: u64, by: &str) {
+        self.more += bytes as i64 - by.len() as i64;
+    }
 }
 
 /// A walk from the end of a stream to its start.
 struct Backward {
     end: StreamEnd,
-    pending: Vec<u8>,
+    pending: LineBytes,
     /// Whether the pending line has a newline.
     has_newline: bool,
     /// Newlines seen.
@@ -144,12 +151,26 @@ impl Backward {
             if end - *start >= MOST_READ {
                 return Ok(Stopped::InLongLine);
             }
-            let (bytes, meets_gap) = behind_gap(source.read(start.saturating_sub(step)..*start)?);
-            *start -= bytes.len() as u64;
-            self.take(&bytes, enough);
-            if meets_gap {
-                self.finish();
-                return Ok(Stopped::AtGap);
+            for piece in source
+                .read(start.saturating_sub(step)..*start)?
+                .into_iter()
+                .rev()
+            {
+                *start -= piece.span();
+                match piece {
+                    StreamPiece::Kept(bytes) => self.take(&bytes, enough),
+                    StreamPiece::Replaced { bytes, by } => {
+                        self.prepend(by.as_bytes());
+                        self.pending.stand_for(bytes, &by);
+                    }
+                    StreamPiece::Dropped(_) => {
+                        self.finish();
+                        return Ok(Stopped::AtGap);
+                    }
+                }
+                if self.end.text_bytes > enough {
+                    return Ok(Stopped::Enough);
+                }
             }
             step *= 2;
         }
@@ -176,18 +197,19 @@ impl Backward {
     }
 
     fn prepend(&mut self, bytes: &[u8]) {
-        if self.pending.is_empty() {
-            self.pending = bytes.to_vec();
+        let pending = &mut self.pending.bytes;
+        if pending.is_empty() {
+            *pending = bytes.to_vec();
         } else {
-            self.pending.splice(0..0, bytes.iter().copied());
+            pending.splice(0..0, bytes.iter().copied());
         }
     }
 
     /// The pending bytes are a whole line.
     fn end_line(&mut self) {
         let raw = std::mem::take(&mut self.pending);
-        let line = plain_line::line(&raw, self.cap);
-        self.push(ShownLine::new(line, raw.len() as u64, self.has_newline));
+        let line = plain_line::line(&raw.bytes, self.cap);
+        self.push(ShownLine::new(line, raw.span(), self.has_newline));
     }
 
     fn push(&mut self, shown: ShownLine) {
@@ -206,7 +228,7 @@ impl Backward {
     /// The pending line begins somewhere before `start`, too far to read; returns where.
     fn finish_long_line(&mut self, source: &dyn Source, start: u64) -> io::Result<Option<u64>> {
         let tail = std::mem::take(&mut self.pending);
-        let end = start + tail.len() as u64;
+        let end = start + tail.span();
         let number = source.lines().saturating_sub(self.newlines);
         let begins = source.offset_of_line(number)?.filter(|at| *at <= start);
         let (Some(begins), Some(_)) = (begins, self.cap) else {
@@ -215,6 +237,7 @@ impl Backward {
             self.finish();
             return Ok(None);
         };
+        let tail = tail.bytes;
         let last_frame = memchr::memrchr(b'\r', &tail).map(|_| plain_line::line(&tail, self.cap));
         let line = match last_frame.filter(|line| !line.text.is_empty()) {
             Some(line) => line,
@@ -236,9 +259,9 @@ fn first_of_long_line(
     let upto = end.min(begins + LOOKED_AT as u64);
     let mut bytes = Vec::new();
     for piece in source.read(begins..upto)? {
-        match piece {
-            StreamPiece::Kept(more) => bytes.extend(more),
-            StreamPiece::Dropped(_) => break,
+        match piece.shown() {
+            Some(more) => bytes.extend(more),
+            None => break,
         }
     }
     let frame = memchr::memrchr(b'\r', &bytes).map_or(0, |at| at + 1);
@@ -258,44 +281,57 @@ pub(super) fn first_lines(
     enough: usize,
 ) -> io::Result<StreamEnd> {
     let mut end = StreamEnd::default();
-    let mut pending: Vec<u8> = Vec::new();
+    let mut pending = LineBytes::default();
     let (mut offset, mut step) = (0, FIRST_READ);
     while offset < length.min(MOST_READ) && end.text_bytes <= enough {
         let upto = length.min(offset + step);
         let mut meets_gap = false;
         for piece in source.read(offset..upto)? {
-            let StreamPiece::Kept(bytes) = piece else {
-                meets_gap = true;
-                break;
+            offset += piece.span();
+            let bytes = match piece {
+                StreamPiece::Kept(bytes) => bytes,
+                StreamPiece::Replaced { bytes, by } => {
+                    pending.bytes.extend_from_slice(by.as_bytes());
+                    pending.stand_for(bytes, &by);
+                    continue;
+                }
+                StreamPiece::Dropped(bytes) => {
+                    offset -= bytes;
+                    meets_gap = true;
+                    break;
+                }
             };
-            offset += bytes.len() as u64;
-            pending.extend_from_slice(&bytes);
-        }
-        let mut taken = 0;
-        for newline in memchr::memchr_iter(b'\n', &pending) {
-            let raw = pending.get(taken..newline).unwrap_or_default();
-            let shown = ShownLine::new(plain_line::line(raw, cap), raw.len() as u64, true);
-            end.text_bytes += shown.text.len();
-            end.lines.push_back(shown);
-            taken = newline + 1;
-            if end.text_bytes > enough {
-                return Ok(end);
+            let mut taken = 0;
+            for newline in memchr::memchr_iter(b'\n', &bytes) {
+                let rest = bytes.get(taken..newline).unwrap_or_default();
+                pending.bytes.extend_from_slice(rest);
+                let raw = std::mem::take(&mut pending);
+                let shown = ShownLine::new(plain_line::line(&raw.bytes, cap), raw.span(), true);
+                end.text_bytes += shown.text.len();
+                end.lines.push_back(shown);
+                taken = newline + 1;
+                if end.text_bytes > enough {
+                    return Ok(end);
+                }
             }
+            pending
+                .bytes
+                .extend_from_slice(bytes.get(taken..).unwrap_or_default());
         }
-        pending.drain(..taken);
         if meets_gap {
             break;
         }
         step *= 2;
     }
     if !pending.is_empty() && end.text_bytes <= enough {
-        let length_known = pending.len() as u64 + u64::from(offset < length);
+        let raw = &pending.bytes;
+        let length_known = raw.len() as u64 + u64::from(offset < length);
         let line = if offset < length {
-            plain_line::frame_of(&pending, length_known, cap)
+            plain_line::frame_of(raw, length_known, cap)
         } else {
-            plain_line::line(&pending, cap)
+            plain_line::line(raw, cap)
         };
-        let shown = ShownLine::new(line, pending.len() as u64, false);
+        let shown = ShownLine::new(line, pending.span(), false);
         end.text_bytes += shown.text.len();
         end.lines.push_back(shown);
     }

@@ -111,6 +111,7 @@ mod tests {
         let kept = pieces.into_iter().map(|piece| match piece {
             StreamPiece::Kept(bytes) => bytes,
             StreamPiece::Dropped(bytes) => format!("<{bytes}>").into_bytes(),
+            StreamPiece::Replaced { by, .. } => by.into_bytes(),
         });
         kept.collect::<Vec<_>>().concat()
     }
@@ -144,7 +145,7 @@ mod tests {
                 let pieces = joined.read(start as u64..end as u64).unwrap();
                 let bytes = pieces.into_iter().flat_map(|piece| match piece {
                     StreamPiece::Kept(bytes) => bytes,
-                    StreamPiece::Dropped(_) => Vec::new(),
+                    StreamPiece::Dropped(_) | StreamPiece::Replaced { .. } => Vec::new(),
                 });
                 assert_eq!(bytes.collect::<Vec<_>>(), &expected[start..end]);
             }

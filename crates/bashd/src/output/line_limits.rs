@@ -174,6 +174,7 @@ fn end_of_head(
                     }
                     at.offset += bytes.len() as u64;
                 }
+                StreamPiece::Replaced { bytes, .. } => at.offset += bytes,
                 StreamPiece::Dropped(bytes) => {
                     at.offset += bytes;
                     let after = count_newlines(source, at.offset..whole.offset)?;
@@ -218,6 +219,7 @@ fn start_of_tail(
                     }
                     at.offset = begin;
                 }
+                StreamPiece::Replaced { bytes, .. } => at.offset -= bytes,
                 // It is unknown how many lines were lost: the tail begins by saying so.
                 StreamPiece::Dropped(bytes) => {
                     let begin = at.offset - bytes;
@@ -246,7 +248,7 @@ fn gap_before(source: &dyn Source, end: u64) -> io::Result<u64> {
         let step = begin.saturating_sub(STEP)..begin;
         match source.read(step)?.pop() {
             Some(StreamPiece::Dropped(bytes)) => begin -= bytes,
-            Some(StreamPiece::Kept(_)) | None => break,
+            Some(StreamPiece::Kept(_) | StreamPiece::Replaced { .. }) | None => break,
         }
     }
     Ok(begin)

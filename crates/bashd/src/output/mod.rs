@@ -9,15 +9,24 @@ pub mod joined;
 pub mod line_limits;
 mod plain_line;
 pub(crate) mod rendered;
+pub mod run_output;
 pub(crate) mod since;
 pub(crate) mod terminal;
 pub mod terminal_lines;
+mod units;
+pub(crate) mod veiled;
 pub(crate) mod view;
 mod walk;
 pub mod window;
 
+/// A line without anything that a terminal would act on.
+pub(crate) fn plain(line: &[u8]) -> String {
+    plain_line::line(line, None).text
+}
+
 pub use bashd_keeper::source::{Omitted, Source, StreamPiece};
 pub use bashd_keeper::{spool, text};
+pub use units::TextUnit;
 
 /// Bounded text of one stream (or several, joined), with exact counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The rest of a stream, from an offset on, as a stream of its own.
+//! The rest of a stream, from an offset on, or a part of it, as a stream of its own.
 
 use super::{Omitted, Source, StreamPiece};
 use std::io;
@@ -11,6 +11,7 @@ const STEP: u64 = 1024 * 1024;
 pub(crate) struct Since<'a> {
     source: &'a dyn Source,
     from: u64,
+    end: u64,
     lines: u64,
 }
 
@@ -19,9 +20,23 @@ impl<'a> Since<'a> {
     pub(crate) fn new(source: &'a dyn Source, from: u64) -> io::Result<Self> {
         let end = source.len();
         let from = from.min(end);
-        let mut lines = if from == 0 { source.lines() } else { 0 };
-        let mut at = from;
-        while from > 0 && at < end {
+        if from == 0 {
+            let lines = source.lines();
+            return Ok(Self {
+                source,
+                from,
+                end,
+                lines,
+            });
+        }
+        Self::part(source, from..end)
+    }
+
+    /// What it has up to another offset, too.
+    pub(crate) fn part(source: &'a dyn Source, range: Range<u64>) -> io::Result<Self> {
+        let (from, end) = (range.start, range.end.max(range.start));
+        let (mut lines, mut at) = (0, from);
+        while at < end {
             let upto = end.min(at + STEP);
             for piece in source.read(at..upto)? {
                 if let StreamPiece::Kept(bytes) = piece {
@@ -33,6 +48,7 @@ impl<'a> Since<'a> {
         Ok(Self {
             source,
             from,
+            end,
             lines,
         })
     }
@@ -40,7 +56,7 @@ impl<'a> Since<'a> {
 
 impl Source for Since<'_> {
     fn len(&self) -> u64 {
-        self.source.len().saturating_sub(self.from)
+        self.end - self.from
     }
 
     fn lines(&self) -> u64 {
@@ -75,5 +91,7 @@ mod tests {
         assert_eq!(rest.offset_of_line(1).unwrap(), Some(4));
         assert_eq!(Since::new(&whole, 99).unwrap().len(), 0);
         assert_eq!(Since::new(&whole, 0).unwrap().lines(), 3);
+        let part = Since::part(&whole, 4..8).unwrap();
+        assert_eq!((part.len(), part.lines()), (4, 1));
     }
 }

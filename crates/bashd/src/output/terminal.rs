@@ -5,7 +5,7 @@
 //! the alternate screen) wrote frames; only what a person would have seen in the end becomes text.
 //! Long output is not held in full: like the spool, this keeps the beginning and the end.
 
-use super::terminal_lines::{AfterReturn, LineSink, TerminalLines};
+use super::terminal_lines::{AfterReturn, LineSink, TerminalLines, Written};
 use super::{Source, StreamPiece};
 use crate::profile::rules::CarriageReturn;
 use crate::screen::{Screen, Sight, Size};
@@ -60,6 +60,7 @@ impl TerminalText {
         let mut lines = TerminalLines::new(text, after_return);
         for_each(source, |piece| match piece {
             StreamPiece::Kept(bytes) => lines.push(&decoder.push(&bytes)),
+            StreamPiece::Replaced { by, .. } => lines.push(&decoder.push(by.as_bytes())),
             StreamPiece::Dropped(count) => lines.sink_mut().skip(count),
         })?;
         lines.push(&decoder.finish());
@@ -140,7 +141,7 @@ impl Source for TerminalText {
         ];
         let is_something = |piece: &StreamPiece| match piece {
             StreamPiece::Kept(bytes) => !bytes.is_empty(),
-            StreamPiece::Dropped(count) => *count > 0,
+            StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => *count > 0,
         };
         Ok(pieces.into_iter().filter(is_something).collect())
     }
@@ -167,12 +168,14 @@ fn for_each(source: &dyn Source, mut take: impl FnMut(StreamPiece)) -> io::Resul
 }
 
 impl LineSink for TerminalText {
-    fn part(&mut self, characters: &[char]) {
-        let text: String = characters.iter().collect();
+    type Pen = ();
+
+    fn part(&mut self, characters: &[Written<()>]) {
+        let text: String = characters.iter().map(|(one, ())| one).collect();
         self.push(text.as_bytes());
     }
 
-    fn line(&mut self, characters: &[char]) {
+    fn line(&mut self, characters: &[Written<()>]) {
         self.part(characters);
         self.push(b"\n");
     }
@@ -193,6 +196,7 @@ mod tests {
         let kept = pieces.into_iter().map(|piece| match piece {
             StreamPiece::Kept(bytes) => String::from_utf8(bytes).unwrap(),
             StreamPiece::Dropped(count) => format!("<{count}>"),
+            StreamPiece::Replaced { by, .. } => by,
         });
         kept.collect()
     }
@@ -240,7 +244,7 @@ mod tests {
         let pieces = text.read(0..text.len()).unwrap();
         let lengths = pieces.iter().map(|piece| match piece {
             StreamPiece::Kept(bytes) => bytes.len() as u64,
-            StreamPiece::Dropped(count) => *count,
+            StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => *count,
         });
         assert_eq!(lengths.sum::<u64>(), text.len());
         assert_eq!(

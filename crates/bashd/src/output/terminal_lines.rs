@@ -1,18 +1,36 @@
 //! The one reader of what a terminal is sent as lines: escape sequences are dropped, a carriage
 //! return and a backspace move back, and what is then written replaces what was there.
 //!
-//! A [`LineSink`] keeps the lines: a reply's text, or the last lines of a live view.
+//! A [`LineSink`] keeps the lines: a reply's text, or the last lines of a live view. Its [`Pen`]
+//! says whether it wants to know how each character was written.
 
 /// Characters of a line that can still be overwritten; those before them stay.
 const LONGEST: usize = 64 * 1024;
 
+/// How characters are written: what the sequences for colors and the like set.
+pub trait Pen: Copy + Default {
+    /// A sequence that changes it came (`CSI … m`); each part is a number with its subordinates.
+    fn change<'a>(&mut self, parts: impl Iterator<Item = &'a [u16]>);
+}
+
+/// For who wants the characters alone; costs nothing.
+impl Pen for () {
+    fn change<'a>(&mut self, _: impl Iterator<Item = &'a [u16]>) {}
+}
+
+/// A character, and how it was written.
+pub type Written<P> = (char, P);
+
 /// Takes the lines that were read.
 pub trait LineSink {
+    /// What it wants to know of how characters were written.
+    type Pen: Pen;
+
     /// Takes the next characters of a line that goes on.
-    fn part(&mut self, characters: &[char]);
+    fn part(&mut self, characters: &[Written<Self::Pen>]);
 
     /// Takes the rest of a line that has ended.
-    fn line(&mut self, characters: &[char]);
+    fn line(&mut self, characters: &[Written<Self::Pen>]);
 
     /// Forgets the parts of the line that goes on: it is written anew.
     fn anew(&mut self);
@@ -30,7 +48,7 @@ pub enum AfterReturn {
 }
 
 /// Reads text in pieces of any size; escape sequences may be split anywhere.
-pub struct TerminalLines<S> {
+pub struct TerminalLines<S: LineSink> {
     parser: vte::Parser,
     lines: OpenLine<S>,
 }
@@ -44,6 +62,7 @@ impl<S: LineSink> TerminalLines<S> {
             line: Vec::new(),
             at: 0,
             returned: false,
+            pen: S::Pen::default(),
         };
         Self {
             parser: vte::Parser::new(),
@@ -67,7 +86,7 @@ impl<S: LineSink> TerminalLines<S> {
     }
 
     /// What is written so far of the last line, after the parts that the sink has.
-    pub fn open(&self) -> &[char] {
+    pub fn open(&self) -> &[Written<S::Pen>] {
         &self.lines.line
     }
 
@@ -79,21 +98,23 @@ impl<S: LineSink> TerminalLines<S> {
 }
 
 /// The line that is being written.
-struct OpenLine<S> {
+struct OpenLine<S: LineSink> {
     sink: S,
     after_return: AfterReturn,
-    line: Vec<char>,
+    line: Vec<Written<S::Pen>>,
     at: usize,
     /// Whether a carriage return waits for what follows it.
     returned: bool,
+    pen: S::Pen,
 }
 
 impl<S: LineSink> OpenLine<S> {
     fn put(&mut self, character: char) {
         self.take_return();
+        let written = (character, self.pen);
         match self.line.get_mut(self.at) {
-            Some(place) => *place = character,
-            None => self.line.push(character),
+            Some(place) => *place = written,
+            None => self.line.push(written),
         }
         self.at += 1;
         if self.line.len() >= LONGEST {
@@ -138,7 +159,7 @@ impl<S: LineSink> OpenLine<S> {
                 self.line
                     .iter_mut()
                     .take(upto)
-                    .for_each(|place| *place = ' ');
+                    .for_each(|place| *place = (' ', self.pen));
             }
             _ => self.begin_anew(),
         }
@@ -169,6 +190,9 @@ impl<S: LineSink> vte::Perform for OpenLine<S> {
     }
 
     fn csi_dispatch(&mut self, parameters: &vte::Params, _: &[u8], _: bool, action: char) {
+        if action == 'm' {
+            self.pen.change(parameters.iter());
+        }
         if action == 'K' && self.after_return != AfterReturn::EndsLine {
             self.take_return();
             let what = parameters.iter().next().and_then(|part| part.first());
@@ -186,11 +210,13 @@ mod tests {
     struct Together(String);
 
     impl LineSink for Together {
-        fn part(&mut self, characters: &[char]) {
-            self.0.extend(characters);
+        type Pen = ();
+
+        fn part(&mut self, characters: &[Written<()>]) {
+            self.0.extend(characters.iter().map(|(one, ())| one));
         }
 
-        fn line(&mut self, characters: &[char]) {
+        fn line(&mut self, characters: &[Written<()>]) {
             self.part(characters);
             self.0.push('\n');
         }

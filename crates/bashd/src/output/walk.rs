@@ -25,6 +25,8 @@ pub(super) enum WalkSegment {
     Kept(Vec<u8>),
     /// This many bytes are gone here.
     Lost(u64),
+    /// So many bytes for which this text stands.
+    Replaced(u64, String),
 }
 
 impl WalkSegment {
@@ -122,13 +124,15 @@ fn take(unread: &mut Range<u64>, step: u64, from: From) -> Range<u64> {
     }
 }
 
-/// Least bytes of text that the segments will have: decoding never shortens.
+/// Least bytes of text that the segments will have: decoding never shortens, and what replaces
+/// something is known.
 fn least_shown(segments: &[WalkSegment]) -> usize {
     segments
         .iter()
         .map(|segment| match segment {
             WalkSegment::Kept(bytes) => bytes.len(),
             WalkSegment::Lost(bytes) => WalkSegment::lost_cost(*bytes) - TRIMMED_AROUND_GAP,
+            WalkSegment::Replaced(_, by) => by.len(),
         })
         .sum()
 }
@@ -139,6 +143,7 @@ fn segments_of(pieces: Vec<StreamPiece>) -> Vec<WalkSegment> {
         .map(|piece| match piece {
             StreamPiece::Kept(bytes) => WalkSegment::Kept(bytes),
             StreamPiece::Dropped(bytes) => WalkSegment::Lost(bytes),
+            StreamPiece::Replaced { bytes, by } => WalkSegment::Replaced(bytes, by),
         })
         .fold(Vec::new(), |segments, next| joined(segments, vec![next]))
 }
@@ -153,6 +158,12 @@ fn joined(mut segments: Vec<WalkSegment>, next: Vec<WalkSegment>) -> Vec<WalkSeg
                 before.extend_from_slice(&more);
             }
             (_, WalkSegment::Kept(bytes)) if bytes.is_empty() => {}
+            // The rest of what a text stands for.
+            (Some(WalkSegment::Replaced(before, _)), WalkSegment::Replaced(more, by))
+                if by.is_empty() =>
+            {
+                *before += more;
+            }
             (_, other) => segments.push(other),
         }
     }

@@ -1,13 +1,14 @@
 //! The one truncation algorithm: which part of a stream a reply shows.
 //!
-//! Limits count bytes of text, because that is what a reply costs. A text that fits is shown whole;
+//! Limits count bytes of text, because that is what a reply costs; a contract whose original counts
+//! characters says so. A text that fits is shown whole;
 //! of a longer one only its ends are read, so memory is bounded whatever the stream's length is. A
 //! stream's reader (`decoded`, `rendered`) makes it text; only this file decides where to cut it.
 
 use super::decoded::DecodedText;
 use super::plain_line::Cap;
 use super::rendered::RenderedText;
-use super::{Capture, Extent, Omitted, Source};
+use super::{Capture, Extent, Omitted, Source, TextUnit};
 use crate::artifact::{self, KeptArtifact};
 use bashd_keeper::template;
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use std::io;
 /// How much of a text is shown, and what replaces the rest.
 ///
 /// Every strategy of every profile is a value of this: keep the head (`tail = 0`), keep both ends,
-/// keep a middle snip. A text of at most `max` bytes is shown as it is.
+/// keep a middle snip. A text of at most `max` bytes, or of what `unit` says, is shown as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
@@ -27,14 +28,18 @@ pub struct Window {
     pub head: usize,
     /// and at most this many last bytes. `head + tail` is at most `max`.
     pub tail: usize,
+    /// What these three count.
+    #[serde(default)]
+    pub unit: TextUnit,
     /// How they are arranged. Placeholders: `{head}`, `{head_lines}` (with a newline at its end),
     /// `{tail}`, `{got}` and `{max}` (sizes for people, `195kB`), `{omitted_bytes}`,
     /// `{omitted_lines}`, `{elided_lines}` and `{elided_size}` (the same as `1,234 lines` and
     /// `11.7KB`), `{artifact}`; `{head_whole}` (its whole lines), `{lines}` (of all the output),
-    /// `{got_size}` (`106.3KB`), `{got_tokens}` and `{omitted_tokens}` (four bytes each).
+    /// `{got_size}` (`106.3KB`), `{got_tokens}` and `{omitted_tokens}` (four bytes each),
+    /// `{omitted_units}` (what `unit` says).
     pub template: String,
     /// The value of `{artifact}` when all of the output was stored: `{address}`, or `{path}`, a
-    /// plain file with all of it. Empty otherwise.
+    /// plain file with all of it; `{line}`, the first one that is not shown. Empty otherwise.
     #[serde(default)]
     pub artifact: String,
     /// What applies if a setting says how much of the start is shown; `None` if no setting may.
@@ -83,13 +88,14 @@ impl Window {
     }
 
     /// The placeholders that a template may have.
-    pub(crate) const PLACEHOLDERS: [&'static str; 15] = [
+    pub(crate) const PLACEHOLDERS: [&'static str; 16] = [
         "head",
         "head_lines",
         "head_whole",
         "got_size",
         "got_tokens",
         "omitted_tokens",
+        "omitted_units",
         "lines",
         "tail",
         "got",
@@ -124,17 +130,23 @@ impl Window {
                 ("omitted_lines", &shown.omitted.lines.to_string()),
                 ("elided_lines", &counted_lines(shown.omitted.lines)),
                 ("elided_size", &decimal_size(shown.omitted.bytes)),
-                ("artifact", &self.artifact_text(kept)),
+                ("omitted_units", &shown.omitted_units.to_string()),
+                (
+                    "artifact",
+                    &self.artifact_text(kept, shown.lines_of_head() + 1),
+                ),
             ],
         )
     }
 
-    fn artifact_text(&self, kept: Option<&KeptArtifact>) -> String {
+    fn artifact_text(&self, kept: Option<&KeptArtifact>, line: u64) -> String {
         kept.map_or_else(String::new, |kept| {
             let address = artifact::address(kept.id);
             let path = kept.path.as_ref().map(|path| path.display().to_string());
             let path = path.unwrap_or_else(|| address.clone());
-            template::fill(&self.artifact, &[("address", &address), ("path", &path)])
+            let line = line.to_string();
+            let values = [("address", &*address), ("path", &*path), ("line", &*line)];
+            template::fill(&self.artifact, &values)
         })
     }
 }
@@ -187,6 +199,8 @@ pub(crate) struct Windowed {
     lines: u64,
     all_lines: u64,
     omitted: Omitted,
+    /// What is left out, in what the window counts.
+    omitted_units: u64,
 }
 
 /// What text a stream is.
@@ -215,13 +229,15 @@ pub(crate) fn cut_text(
 /// What the source no longer has becomes a line in its place and counts as omitted.
 fn cut(source: &dyn Source, ends: &mut dyn TextEnds, window: &Window) -> io::Result<Windowed> {
     let (bytes, lines) = (source.len(), source.lines());
-    let whole = ends.whole(window.max)?;
+    let unit = window.unit;
+    let whole = ends.whole(unit.most_bytes(window.max))?;
+    let whole = whole.filter(|whole| unit.count(&whole.text) <= window.max);
     let is_whole = whole.is_some();
     let [first, last] = if let Some(whole) = whole {
         [whole, ShownPart::default()]
     } else {
         let tail = window.tail.min(window.max.saturating_sub(window.head));
-        [ends.first(window.head.min(window.max))?, ends.last(tail)?]
+        both_ends(ends, window, tail)?
     };
     let between = if is_whole {
         Omitted::default()
@@ -234,12 +250,34 @@ fn cut(source: &dyn Source, ends: &mut dyn TextEnds, window: &Window) -> io::Res
         bytes,
         lines,
         all_lines: lines + u64::from(source.has_open_end()?),
+        omitted_units: if is_whole {
+            0
+        } else {
+            unit.in_stream(source, first.span..bytes.saturating_sub(last.span))?
+        },
         omitted: Omitted {
             bytes: bytes.saturating_sub(first.raw + last.raw + between.bytes),
             lines: lines.saturating_sub(first.newlines + last.newlines + between.lines),
         },
         ends: [first, last],
     })
+}
+
+/// The ends of a text that is too long. What the window counts may be shorter than bytes: then more
+/// is read than is shown, to see where to cut.
+fn both_ends(ends: &mut dyn TextEnds, window: &Window, tail: usize) -> io::Result<[ShownPart; 2]> {
+    let (unit, head) = (window.unit, window.head.min(window.max));
+    if unit == TextUnit::Bytes {
+        return Ok([ends.first(head)?, ends.last(tail)?]);
+    }
+    let start = ends.first(unit.most_bytes(head))?;
+    let head = unit.start(&start.text, head);
+    // What `whole` has read is what `first` takes from.
+    ends.whole(unit.most_bytes(window.max))?;
+    let first = ends.first(head)?;
+    let end = ends.last(unit.most_bytes(tail))?;
+    let last = ends.last(unit.end(&end.text, tail))?;
+    Ok([first, last])
 }
 
 impl Windowed {

@@ -3,15 +3,21 @@
 //! A call can only narrow: it may name a stricter preset than the configured one, never a looser
 //! one. What always is hidden and protected stands here, as two tables.
 
+mod decided;
+pub(crate) mod granted;
+
+pub(crate) use decided::DecidedConfinements;
+
 use super::{PlanInput, Variables};
-use crate::config::{Config, ConfinementSettings, Preset, Surroundings};
+use crate::changes::{ChangeStore, Effects, layers_for};
+use crate::config::{Config, ConfinementSettings, Preset, RefusalReport, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::profile::Profile;
 use crate::request::Request;
 use bashd_keeper::confinement::{Confinement, Network};
-use bashd_keeper::secrets::is_secret;
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// What nobody sees of a home: keys, credentials, browsers.
@@ -84,11 +90,17 @@ const PROTECTED: &[&str] = &[
     ".cursor/mcp.json",
 ];
 
+/// Where users live.
+const HOMES: &str = "/home";
+
+/// Where git has the repositories of submodules.
+const MODULES: &str = ".git/modules";
+
 /// The names of private keys of this machine.
 const HOST_KEYS: (&str, &str, &str) = ("/etc/ssh", "ssh_host_", "_key");
 
 /// The preset of calls that name none.
-pub(super) fn configured(profile: &Profile, config: &Config) -> Preset {
+pub(crate) fn configured(profile: &Profile, config: &Config) -> Preset {
     config
         .confinement
         .preset
@@ -98,6 +110,29 @@ pub(super) fn configured(profile: &Profile, config: &Config) -> Preset {
 /// The preset that a call gets.
 pub(crate) fn preset(profile: &Profile, config: &Config, request: &Request) -> Result<Preset> {
     let configured = configured(profile, config);
+    let preset = chosen(configured, request)?;
+    // Only a view of its own can have layers.
+    let needs_view = effects(config, request)? != Effects::Now && preset == Preset::Off;
+    Ok(if needs_view {
+        Preset::Workspace
+    } else {
+        preset
+    })
+}
+
+/// When the effects of a call become real.
+pub(crate) fn effects(config: &Config, request: &Request) -> Result<Effects> {
+    let configured = config.effects.mode;
+    match request.effects {
+        Some(asked) if asked < configured => Err(refused(format!(
+            "a call can only have its effects later: `{configured}` is configured, and `{asked}` is earlier"
+        ))),
+        Some(asked) => Ok(asked),
+        None => Ok(configured),
+    }
+}
+
+fn chosen(configured: Preset, request: &Request) -> Result<Preset> {
     match request.confine {
         Some(asked) if asked < configured => Err(refused(format!(
             "a call can only narrow its confinement: `{configured}` is configured, and `{asked}` is less"
@@ -110,18 +145,57 @@ pub(crate) fn preset(profile: &Profile, config: &Config, request: &Request) -> R
 /// What a call may reach; `None` if that is everything that its user may.
 pub(crate) fn decide(wish: PlanInput<'_>, env: &Variables) -> Result<Option<Confinement>> {
     let setting = wish.setting;
-    let preset = preset(wish.profile, setting.config, wish.request)?;
-    of(
-        preset,
-        setting.config,
-        setting.surroundings,
-        env.get("HOME"),
-    )
+    let chosen = preset(wish.profile, setting.config, wish.request)?;
+    let configured = configured(wish.profile, setting.config);
+    let (config, surroundings) = (setting.config, setting.surroundings);
+    let (presets, home) = ((chosen, configured), env.get("HOME"));
+    if chosen == Preset::Off {
+        return Ok(None);
+    }
+    let workspace = config.confinement.workspace.as_ref();
+    let workspace = workspace.unwrap_or(&surroundings.cwd);
+    let modules = workspace.join(MODULES);
+    let listed = [Path::new(HOMES), Path::new(HOST_KEYS.0), &modules];
+    let decide = || of(presets, config, surroundings, home);
+    let decided = setting
+        .decided
+        .get((presets, home), (workspace, &listed), decide)?;
+    let mut decided = decided.map(|confinement| granted::widened(confinement, setting.granted));
+    if let Some(confinement) = &mut decided {
+        make_ours(confinement, config, surroundings);
+        if effects(config, wish.request)? != Effects::Now {
+            let store = ChangeStore::in_state(&config.state_dir);
+            layers_for(confinement, store.directory(), setting.id.as_str())?;
+        }
+    }
+    Ok(decided)
 }
 
-/// What a preset means with this configuration.
+/// Makes the directories of our configuration where a command could make them: only what is there
+/// can be kept from it, and whoever makes our configuration says what is allowed.
+fn make_ours(confinement: &Confinement, config: &Config, surroundings: &Surroundings) {
+    let place = PathBase {
+        workspace: &confinement.workspace,
+        home: confinement.home.as_deref(),
+    };
+    for ours in our_directories(config, surroundings, place) {
+        let could_be_made = confinement
+            .write
+            .iter()
+            .any(|written| ours.starts_with(written));
+        if could_be_made && !ours.exists() {
+            // Where it can't be made, a command of the same user can't make it either.
+            let _ = fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&ours);
+        }
+    }
+}
+
+/// What a preset means with this configuration, which has another one for calls that name none.
 pub(crate) fn of(
-    preset: Preset,
+    (preset, configured): (Preset, Preset),
     config: &Config,
     surroundings: &Surroundings,
     home: Option<&OsStr>,
@@ -129,13 +203,10 @@ pub(crate) fn of(
     let settings = &config.confinement;
     let network = match preset {
         Preset::Off => return Ok(None),
-        Preset::WorkspaceNet => {
-            return Err(refused(
-                "the preset `workspace+net` needs an allow-list of hosts, which this version does not \
-                 have; use `workspace`, and `confinement.network = \"all\"` if the commands may have the \
-                 whole network",
-            ));
-        }
+        // Without hosts every host is refused and told.
+        Preset::WorkspaceNet => settings.network.unwrap_or(Network::Named),
+        // A call that narrows the one with a network to one without has none.
+        Preset::Workspace | Preset::ReadOnly if configured == Preset::WorkspaceNet => Network::None,
         Preset::Workspace | Preset::ReadOnly => settings.network.unwrap_or(Network::None),
     };
     let workspace = workspace(settings, surroundings)?;
@@ -145,11 +216,12 @@ pub(crate) fn of(
         home: home.as_deref(),
     };
     let mut write = place.all(&settings.write);
-    let is_written = preset == Preset::Workspace;
+    let is_written = preset != Preset::ReadOnly;
     if is_written {
         write.insert(0, workspace.clone());
     }
-    let mut hide = hidden(config, place);
+    let mut hide = hidden(place);
+    hide.extend(ours(config, surroundings, place));
     hide.extend(place.all(&settings.hide));
     check(&workspace, &hide)?;
     let mut protect: Vec<PathBuf> = PROTECTED.iter().map(|path| workspace.join(path)).collect();
@@ -168,19 +240,16 @@ pub(crate) fn of(
         protect,
         sockets: place.all(&settings.sockets),
         network,
+        hosts: settings.hosts.clone(),
+        resolve: settings.resolve.clone(),
         home: home.filter(|_| is_written),
+        layers: Vec::new(),
         bring: Vec::new(),
         require: settings.require.min(settings.most),
         most: settings.most,
+        watches_files: settings.report == RefusalReport::All,
         workspace,
     }))
-}
-
-/// Whether a confined command does without a variable of this name.
-pub(crate) fn keeps_from(settings: &ConfinementSettings, name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    // A directory for temporary files that was meant for others can't be written.
-    name == "TMPDIR" || is_secret(&name) && !settings.env.iter().any(|allowed| *allowed == name)
 }
 
 /// The directory that commands work on.
@@ -220,9 +289,9 @@ fn check(workspace: &Path, hide: &[PathBuf]) -> Result<()> {
 }
 
 /// What is always hidden.
-fn hidden(config: &Config, place: PathBase<'_>) -> Vec<PathBuf> {
+fn hidden(place: PathBase<'_>) -> Vec<PathBuf> {
     let mut hidden: Vec<PathBuf> = HIDDEN_OF_SYSTEM.iter().map(PathBuf::from).collect();
-    let homes = entries(Path::new("/home")).into_iter();
+    let homes = entries(Path::new(HOMES)).into_iter();
     let homes = homes.chain([PathBuf::from("/root")]);
     hidden.extend(homes.filter(|home| !place.uses(home)));
     let (directory, begin, end) = HOST_KEYS;
@@ -233,18 +302,45 @@ fn hidden(config: &Config, place: PathBase<'_>) -> Vec<PathBuf> {
     if let Some(home) = place.home {
         hidden.extend(HIDDEN_AT_HOME.iter().map(|path| home.join(path)));
     }
-    // Our own records, grants and sockets.
-    hidden.push(config.state_dir.clone());
     hidden
 }
 
-/// The configurations of submodules.
+/// What is ours: records, grants and sockets, and the configuration, which says what is allowed.
+fn ours(config: &Config, surroundings: &Surroundings, place: PathBase<'_>) -> Vec<PathBuf> {
+    let mut ours = our_directories(config, surroundings, place);
+    ours.extend(named_path(surroundings, "BASHD_CONFIG"));
+    ours
+}
+
+fn our_directories(
+    config: &Config,
+    surroundings: &Surroundings,
+    place: PathBase<'_>,
+) -> Vec<PathBuf> {
+    let at_home = place.home.map(|home| home.join(".config/bashd"));
+    let elsewhere = named_path(surroundings, "XDG_CONFIG_HOME").map(|path| path.join("bashd"));
+    let configuration = [named_path(surroundings, "BASHD_HOME"), elsewhere, at_home];
+    let configuration = configuration.into_iter().flatten();
+    // A directory that holds the workspace as well is protected by being read-only.
+    let mut ours: Vec<PathBuf> = configuration
+        .filter(|path| !place.workspace.starts_with(path))
+        .collect();
+    ours.push(config.state_dir.clone());
+    ours
+}
+
+/// The path that a variable names.
+fn named_path(surroundings: &Surroundings, name: &str) -> Option<PathBuf> {
+    let mut env = surroundings.env.iter();
+    let (_, value) = env.find(|(known, _)| known == name)?;
+    Some(PathBuf::from(value)).filter(|path| path.is_absolute())
+}
+
+/// The hooks of submodules. Their configuration is not protected: git writes it with every update
+/// of a submodule, whose `.git`, which says where that is, is a file of the workspace.
 fn modules(workspace: &Path) -> Vec<PathBuf> {
-    let modules = entries(&workspace.join(".git/modules"));
-    modules
-        .into_iter()
-        .flat_map(|module| [module.join("config"), module.join("hooks")])
-        .collect()
+    let modules = entries(&workspace.join(MODULES)).into_iter();
+    modules.map(|module| module.join("hooks")).collect()
 }
 
 fn entries(directory: &Path) -> Vec<PathBuf> {

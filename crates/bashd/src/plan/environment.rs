@@ -24,12 +24,19 @@ const BELIEVED: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct Inheritance(Mutex<Vec<Inherited>>);
 
+/// What the shells of sessions start with.
+struct SessionVariables {
+    program: PathBuf,
+    is_confined: bool,
+    env: Arc<Variables>,
+}
+
 struct Inherited {
     profile: Arc<Profile>,
     at: Instant,
     by_calls: Arc<Variables>,
-    /// Likewise for the shell of a session, which is this program.
-    by_sessions: Option<(PathBuf, Arc<Variables>)>,
+    /// Likewise for the shell of a session.
+    by_sessions: Option<SessionVariables>,
 }
 
 impl Inheritance {
@@ -42,19 +49,25 @@ impl Inheritance {
     pub(super) fn by_sessions(
         &self,
         origin: InheritanceSource<'_>,
-        shell: &Shell,
-        is_kept_out: impl Fn(&OsStr) -> bool,
+        (shell, is_confined): (&Shell, bool),
+        is_kept_out: impl Fn(&OsStr, &OsStr) -> bool,
     ) -> Arc<Variables> {
         self.of(origin, |inherited| match &inherited.by_sessions {
-            Some((program, known)) if *program == shell.program => Arc::clone(known),
+            Some(known) if known.program == shell.program && known.is_confined == is_confined => {
+                Arc::clone(&known.env)
+            }
             _ => {
                 let mut env = Variables::clone(&inherited.by_calls);
                 if inherited.profile.environment.shell_variable {
                     env.set(SHELL_VARIABLE, &shell.program);
                 }
-                env.retain(|name| !is_kept_out(name));
+                env.retain(|name, value| !is_kept_out(name, value));
                 let env = Arc::new(env);
-                inherited.by_sessions = Some((shell.program.clone(), Arc::clone(&env)));
+                inherited.by_sessions = Some(SessionVariables {
+                    program: shell.program.clone(),
+                    is_confined,
+                    env: Arc::clone(&env),
+                });
                 env
             }
         })
@@ -92,7 +105,7 @@ impl InheritanceSource<'_> {
     fn inherited(self) -> Variables {
         let rules = &self.profile.environment;
         let mut env = self.surroundings.variables();
-        env.retain(|name| rules.inherits(name));
+        env.retain(|name, _| rules.inherits(name));
         env.extend(&rules.set);
         for (name, candidates) in &rules.set_to_program {
             let find = |program: &String| {
@@ -104,7 +117,7 @@ impl InheritanceSource<'_> {
             }
         }
         if self.is_guarded {
-            env.retain(|name| !slips_code_past_the_guard(name));
+            env.retain(|name, _| !slips_code_past_the_guard(name));
         }
         env
     }

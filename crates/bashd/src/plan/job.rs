@@ -92,6 +92,7 @@ pub(super) fn plan(
             stdin_open: request.stdin_open,
             terminal: None,
             streams: profile.output.streams,
+            hides_secrets: false,
             limits: None,
             confinement: None,
             boot: String::new(),

@@ -1,15 +1,18 @@
 //! From a request to the draft of its plan: decides everything that needs no waiting.
 
 use super::client_environment::Guarded;
+use super::confinement::DecidedConfinements;
+use super::confinement::granted::NeededThing;
 use super::draft::{Draft, StartedShellUse};
 use super::environment::{Inheritance, InheritanceSource};
 use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
-    ClientEnvironment, Limits, OpenDirectory, Place, Plan, Quota, Restraint, Shell, Streams,
-    TerminalHost, Variables, Vessel, confinement, directory, environment, job, one_program,
-    session, steps, terminal,
+    ClientEnvironment, Limits, OpenDirectory, Plan, Quota, Restraint, Shell, Streams, TerminalHost,
+    Variables, Vessel, confinement, directory, environment, job, one_program, session, steps,
+    terminal,
 };
+use crate::changes::Effects;
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
 use crate::guard::safe_mode::RunForm;
@@ -40,6 +43,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) shape: ScriptShape,
     pub(crate) programs: &'a Programs,
     pub(crate) inheritance: &'a Inheritance,
+    pub(crate) decided: &'a DecidedConfinements,
     /// The client's terminals, where it runs the command itself.
     pub(crate) client: Option<&'a TerminalHost>,
     /// One pipe or two, where that is not the profile's to say.
@@ -52,6 +56,10 @@ pub(crate) struct Setting<'a> {
     pub(crate) state: Option<&'a SessionState>,
     /// When the call came.
     pub(crate) begun: Instant,
+    /// Whether rules judged the command, where another side did that.
+    pub(crate) is_guarded: Option<bool>,
+    /// What somebody granted to this call beyond its confinement.
+    pub(crate) granted: &'a [NeededThing],
 }
 
 /// What a session's shell had when a job began: the job's own shell begins with it.
@@ -62,6 +70,10 @@ pub(crate) struct SessionState {
     /// Where the session was.
     pub(crate) directory: PathBuf,
 }
+
+/// What is said of a call that was granted more than its session has.
+const OWN_SHELL: &str =
+    "it ran in a shell of its own, since it was granted more than its session's shell has";
 
 /// When and how the run is ended.
 fn limits_of(profile: &Profile, config: &Config, accepted: &Accepted) -> Limits {
@@ -82,18 +94,8 @@ pub(crate) fn draft(
     accepted: &Accepted,
     setting: Setting<'_>,
 ) -> Result<Draft> {
-    let Setting {
-        config,
-        surroundings,
-        id,
-        ..
-    } = setting;
-    let wish = PlanInput {
-        profile,
-        request,
-        setting,
-        is_guarded: config.guard(profile).is_on(),
-    };
+    let (config, surroundings) = (setting.config, setting.surroundings);
+    let wish = PlanInput::of(profile, request, setting);
     let cd = cd_of_the_shell(profile, config, request, command);
     let home = environment::home(request, surroundings);
     let lifted = command.leading_cd.as_ref().filter(|_| cd.is_empty());
@@ -112,12 +114,15 @@ pub(crate) fn draft(
     // The client's terminal is outside of what can be confined here.
     let client = client_terminal(wish, &env).filter(|_| !is_confined);
     let limits = limits_of(profile, config, accepted);
-    let timeout = limits.timeout;
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
     // A shell that lives on has no terminal: a command that gets one runs in its own shell.
-    let text = text.filter(|_| terminal.is_none() && client.is_none());
-    let (session, notes) = session::or_notes(wish, text, &shell, &cwd);
+    // Nor can it be given more than it began with.
+    let has_more = is_confined && !setting.granted.is_empty();
+    let text = text.filter(|_| terminal.is_none() && client.is_none() && !has_more);
+    let (session, mut notes) = session::or_notes(wish, text, &shell, &cwd);
+    let lacks_session = has_more && profile.session.name_of(request).is_some();
+    notes.extend(lacks_session.then(|| OWN_SHELL.to_owned()));
     let enters = command.leading_cd.as_ref().filter(|_| !cd.is_empty());
     let enters = enters.map(|cd| Path::new(&*cd.directory));
     let session = session.and_then(|plan| plan.settled(accepted, lifted, enters));
@@ -125,14 +130,23 @@ pub(crate) fn draft(
         directory::check_way(&cwd.path, directory)?;
     }
     let terms = job::terms(command.lines, accepted, setting.secrets);
-    let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));
+    let mut job = job::plan(
+        profile,
+        request,
+        setting,
+        &cwd.path,
+        (limits.timeout, terms),
+    );
+    let hides = profile.output.hides_secrets || is_confined;
+    job.spec.hides_secrets = config.secrets.output.unwrap_or(hides);
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
     let ends = is_confined && !matches!(vessel, Some(Vessel::Session(_)));
     let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);
     let started_shell = started_shell_use(wish, &shell);
+    let answer_by = (request.wait_max).and_then(|most| setting.begun.checked_add(most));
     let plan = Plan {
-        place: Place::Here,
+        effects: confinement::effects(config, request)?,
         vessel: vessel.unwrap_or(Vessel::OwnShell),
         restraint,
         program: one_program::of(setting, command, script.as_deref()),
@@ -154,18 +168,16 @@ pub(crate) fn draft(
         silence: accepted.silence,
         quota: quota_of(config, accepted),
         backgrounding: accepted.backgrounding,
-        answer_by: request
-            .wait_max
-            .and_then(|most| setting.begun.checked_add(most)),
+        answer_by,
         job,
-        directory: config.runs_dir().join(id.as_str()),
+        directory: config.runs_dir().join(setting.id.as_str()),
         notes,
         notices: notice.into_iter().collect(),
     };
     Ok(Draft::new(plan, wants_rc_script, started_shell))
 }
 
-/// The environment, and what holds the run: a confined command gets no secrets.
+/// The environment, and what holds the run: a confined command gets no credentials.
 fn held_variables(
     wish: PlanInput<'_>,
     terminal: Option<Size>,
@@ -174,8 +186,9 @@ fn held_variables(
     let config = wish.setting.config;
     let mut env = variables(wish, terminal, wanted);
     let confinement = confinement::decide(wish, &env)?;
-    if confinement.is_some() {
-        env.retain(|name| !confinement::keeps_from(&config.confinement, name));
+    let rules = config.env.of(confinement.is_some());
+    if rules.keeps_any() {
+        env.retain(|name, value| !rules.keeps(name, value));
     }
     let resources = wish.request.resources.or(config.resources);
     let restraint = resources::restraint(resources, &config.cgroups, confinement);
@@ -206,7 +219,7 @@ fn variables(wish: PlanInput<'_>, terminal: Option<Size>, wanted: &directory::Wa
     }
     let has_own = !request.env.is_empty() || request.by.is_person();
     if wish.is_guarded && has_own {
-        env.retain(|name| !environment::slips_code_past_the_guard(name));
+        env.retain(|name, _| !environment::slips_code_past_the_guard(name));
     }
     env
 }
@@ -299,7 +312,9 @@ fn started_shell_use(wish: PlanInput<'_>, shell: &Shell) -> StartedShellUse {
     } = wish;
     let is_plain = session::is_possible(shell) && shell.args == ["-c"];
     let is_as_written = matches!(setting.form, RunForm::AsWritten);
-    if !profile.shell.started || !is_plain || !is_as_written || !request.env.is_empty() {
+    let is_now = confinement::effects(setting.config, request).is_ok_and(|at| at == Effects::Now);
+    // A layer is for one command.
+    if !is_now || !profile.shell.started || !is_plain || !is_as_written || !request.env.is_empty() {
         return StartedShellUse::Never;
     }
     match setting.shape {
@@ -346,6 +361,16 @@ pub(crate) struct PlanInput<'a> {
 }
 
 impl<'a> PlanInput<'a> {
+    fn of(profile: &'a Arc<Profile>, request: &'a Request, setting: Setting<'a>) -> Self {
+        Self {
+            profile,
+            request,
+            setting,
+            is_guarded: (setting.is_guarded)
+                .unwrap_or_else(|| setting.config.guard(profile).is_on()),
+        }
+    }
+
     /// Where the variables come from that are not its own.
     pub(super) fn origin(self) -> InheritanceSource<'a> {
         InheritanceSource {

@@ -2,7 +2,8 @@
 
 use super::resolve::{PlanInput, Setting};
 use super::{OpenDirectory, Shell, StdinSource, Variables, confinement, environment, quote};
-use crate::config::Preset;
+use crate::changes::Effects;
+use crate::config::{Config, Preset};
 use crate::guard::safe_mode::RunForm;
 use crate::profile::Profile;
 use crate::request::{Accepted, Request};
@@ -54,6 +55,8 @@ pub struct SessionPlan {
     pub home: PathBuf,
     /// What the shell evaluates.
     pub text: Vec<u8>,
+    /// What `BASHD_RUN` tells its commands; empty if nothing.
+    pub(crate) run: String,
     /// Where the shell is after the call.
     pub(crate) directory: DirectoryAfter,
     /// What happens to a call while another one of the same session runs.
@@ -80,6 +83,7 @@ impl SessionPlan {
             key: self.key.clone(),
             home: self.home.clone(),
             text,
+            run: self.run.clone(),
             directory: DirectoryAfter::Returns,
             enters: None,
             ..*self
@@ -211,6 +215,20 @@ pub(crate) fn overlap_of(profile: &Profile, request: &Request, accepted: &Accept
     }
 }
 
+/// What of a call is its own, so that it can't run in a shell that others share.
+fn own_terms(profile: &Profile, request: &Request, config: &Config) -> Option<&'static str> {
+    let asked = request.confine;
+    if request.resources.or(config.resources) != config.resources {
+        Some("with its own limits")
+    } else if asked.is_some_and(|asked| asked != confinement::configured(profile, config)) {
+        Some("with its own confinement")
+    } else if confinement::effects(config, request).is_ok_and(|at| at != Effects::Now) {
+        Some("whose effects are held or can be undone")
+    } else {
+        None
+    }
+}
+
 /// The session of a call that has one; what to say if it cannot have one.
 fn plan_session(
     wish: PlanInput<'_>,
@@ -237,16 +255,10 @@ fn plan_session(
     if config.sessions.most == 0 {
         return Ok(None);
     }
-    if !request.resources.or(config.resources).eq(&config.resources) {
-        return Err(
-            "a call with its own limits runs in a shell of its own, not in the session".to_owned(),
-        );
-    }
-    if (request.confine).is_some_and(|asked| asked != confinement::configured(profile, config)) {
-        return Err(
-            "a call with its own confinement runs in a shell of its own, not in the session"
-                .to_owned(),
-        );
+    if let Some(own) = own_terms(profile, request, config) {
+        return Err(format!(
+            "a call {own} runs in a shell of its own, not in the session"
+        ));
     }
     let reads_a_file = matches!(request.stdin, StdinSource::Open(_));
     if request.background || request.stdin_open || reads_a_file {
@@ -265,8 +277,11 @@ fn plan_session(
             "sessions need bash, but the shell is {shell}: the command ran in a shell of its own"
         ));
     }
-    let env = inheritance.by_sessions(wish.origin(), shell, |name| is_kept_out(wish, name));
-    let own = own_variables(wish);
+    let shell_kind = (shell, is_confined(wish));
+    let env = inheritance.by_sessions(wish.origin(), shell_kind, |name, value| {
+        is_kept_out(wish, name, value)
+    });
+    let own: Vec<_> = variables_of_call(wish).collect();
     let explicit = request.cwd.is_some().then_some(&*cwd.path);
     Ok(Some(SessionPlan {
         enters: None,
@@ -284,6 +299,7 @@ fn plan_session(
         },
         home: surroundings.cwd.clone(),
         text: evaluated(text, &own, explicit),
+        run: told_run(wish).unwrap_or_default().to_owned(),
         directory: directory_after(explicit),
         overlap: match profile.session.overlap_of(request) {
             // Another shell than the session's could not be restarted for it.
@@ -311,7 +327,8 @@ pub(super) fn with_state(wish: PlanInput<'_>, script: String, cwd: &Path) -> Str
     let Some(state) = wish.setting.state else {
         return script;
     };
-    let own = own_variables(wish);
+    let run = told_run(wish).map(|id| (environment::RUN_VARIABLE.into(), id.into()));
+    let own: Vec<_> = run.into_iter().chain(variables_of_call(wish)).collect();
     let explicit = Some(cwd).filter(|cwd| *cwd != state.directory);
     let file = state.script.as_os_str().as_bytes();
     let mut text = br"\builtin . ".to_vec();
@@ -326,22 +343,25 @@ pub(super) fn with_state(wish: PlanInput<'_>, script: String, cwd: &Path) -> Str
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The variables that a call has besides those of its session's shell.
-fn own_variables(wish: PlanInput<'_>) -> Vec<(OsString, OsString)> {
+/// The id of the run, if its commands are told.
+fn told_run(wish: PlanInput<'_>) -> Option<&str> {
     let is_told = wish.profile.environment.run_variable;
-    let id = wish.setting.id.as_str();
-    let run = is_told.then(|| (environment::RUN_VARIABLE.into(), id.into()));
+    is_told.then(|| wish.setting.id.as_str())
+}
+
+/// The variables that a call has besides those of its session's shell.
+fn variables_of_call(wish: PlanInput<'_>) -> impl Iterator<Item = (OsString, OsString)> {
     let own = wish.request.env.iter();
-    let own = own.filter(|(name, _)| !is_kept_out(wish, name));
-    run.into_iter().chain(own.cloned()).collect()
+    own.filter(move |(name, value)| !is_kept_out(wish, name, value))
+        .cloned()
 }
 
 /// Whether a variable is not for a session's shell.
-fn is_kept_out(wish: PlanInput<'_>, name: &OsStr) -> bool {
+fn is_kept_out(wish: PlanInput<'_>, name: &OsStr, value: &OsStr) -> bool {
     name == environment::RUN_VARIABLE && wish.profile.environment.run_variable
         || wish.is_guarded && environment::slips_code_past_the_guard(name)
         || is_private(name)
-        || is_confined(wish) && confinement::keeps_from(&wish.setting.config.confinement, name)
+        || (wish.setting.config.env.of(is_confined(wish))).keeps(name, value)
 }
 
 /// Whether the session's shell is confined.

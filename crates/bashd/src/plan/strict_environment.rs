@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The environment of a strict run: nothing in it steers what runs.
 pub(super) fn scrub(env: &mut Variables, workspace: &Path) {
-    env.retain(|name| !is_removed(name));
+    env.retain(|name, _| !is_removed(name));
     let path = env.get("PATH");
     if let Some(path) = path.map(|path| own_path(path, workspace, env.get("HOME"))) {
         env.set("PATH", path);

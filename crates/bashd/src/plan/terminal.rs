@@ -47,7 +47,7 @@ pub(super) fn decide(
 /// terminal.
 pub(super) fn tell(env: &mut Variables, request: &Request) {
     let is_said = |name: &OsStr| request.env.iter().any(|(said, _)| said == name);
-    env.retain(|name| {
+    env.retain(|name, _| {
         is_said(name) || !matches!(name.to_str(), Some("COLUMNS" | "LINES" | "TERM"))
     });
     if !is_said(OsStr::new(KIND.0)) {

@@ -133,6 +133,8 @@ fn check_limits(profile: &Profile) -> Result<(), String> {
         return Err("a timeout of 0 would end every command immediately".to_owned());
     }
     match profile.limits.timeout_range_s {
+        // A command whose terminal stays is not ended by it.
+        Some([0, _]) if profile.at_terminal.is_some() => Ok(()),
         Some([least, most]) if least == 0 || least > most => Err(
             "limits.timeout_range_s must be [minimum, maximum], with the minimum above 0"
                 .to_owned(),
@@ -173,7 +175,7 @@ fn check_window(window: &Window) -> Result<(), String> {
     if window.head.saturating_add(window.tail) > window.max {
         return Err("output.window: head + tail must not exceed max".to_owned());
     }
-    let stored = ["address", "path"];
+    let stored = ["address", "path", "line"];
     placeholders("output.window.artifact", &window.artifact, &stored)?;
     if let Some(settable) = &window.settable_head {
         let (key, allowed) = ("output.window.settable_head", &Window::PLACEHOLDERS);
@@ -199,7 +201,7 @@ fn check_lines(output: &OutputRules) -> Result<(), String> {
 
 fn check_texts(profile: &Profile) -> Result<(), String> {
     let texts = &profile.reply.texts;
-    let process = ["pid", "command", "reason"];
+    let process = ["pid", "command", "reason", "as_job"];
     placeholders("reply.texts.exit", &texts.exit, &["code"])?;
     placeholders("reply.texts.signal", &texts.signal, &["signal", "name"])?;
     placeholders("reply.texts.timed_out", &texts.timed_out, &["seconds"])?;

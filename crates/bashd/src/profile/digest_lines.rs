@@ -157,6 +157,7 @@ mod tests {
 
     fn cut(head: usize, tail: usize) -> Windowed {
         let window = Window {
+            unit: crate::output::TextUnit::Bytes,
             max: head + tail,
             head,
             tail,

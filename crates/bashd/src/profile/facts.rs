@@ -2,7 +2,7 @@
 
 use super::Profile;
 use super::parts::PartWhen;
-use super::reply::{BackgroundedCall, Finished, SessionChange};
+use super::reply::{BackgroundedCall, Finished, SeenAtTerminal, SessionChange, TerminalProgress};
 use super::rules::{JobNaming, TrimRule};
 use super::shape;
 use crate::exec::{EndedBy, Exit};
@@ -26,6 +26,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) progress: Progress<'a>,
     /// The job that the call is about.
     pub(crate) job: Option<JobFacts<'a>>,
+    /// What it found at the terminal of its session.
+    pub(crate) terminal: Option<&'a SeenAtTerminal>,
     /// The name of the tool that was called.
     pub(crate) tool: &'a str,
     pub(crate) did: Did,
@@ -141,7 +143,9 @@ impl Facts<'_> {
         "command",
         "command_escaped",
         "cwd",
+        "directory",
         "job",
+        "key",
         "label",
         "left_pids",
         "limit",
@@ -153,8 +157,10 @@ impl Facts<'_> {
         "output_escaped",
         "output_file",
         "pid",
+        "python",
         "signal",
         "signal_name",
+        "silence",
         "state",
         "state_upper",
         "stderr",
@@ -163,6 +169,7 @@ impl Facts<'_> {
         "stdout_escaped",
         "time",
         "timeout",
+        "timeout_decimal",
         "timeout_minutes",
         "timeout_ms",
         "timeout_seconds",
@@ -177,6 +184,29 @@ impl Facts<'_> {
             Progress::Unrun(..) => None,
             Progress::Ended(finished) | Progress::Running(finished) => Some(finished),
         }
+    }
+
+    fn is_at_terminal(&self, progress: TerminalProgress) -> bool {
+        self.terminal.is_some_and(|seen| seen.progress == progress)
+    }
+
+    /// The value of a placeholder about a terminal session.
+    fn at_terminal(&self, name: &str) -> Option<String> {
+        let seen = self.terminal;
+        let value = match name {
+            "directory" => {
+                seen.and_then(|seen| Some(seen.directory.as_ref()?.display().to_string()))
+            }
+            "key" => seen.and_then(|seen| Some(seen.key?.to_string())),
+            "python" => seen.and_then(|seen| seen.python.clone()),
+            "silence" => self
+                .profile
+                .limits
+                .silence_s
+                .map(|seconds| seconds.to_string()),
+            _ => return None,
+        };
+        Some(value.unwrap_or_default())
     }
 
     /// Whether a condition holds.
@@ -217,6 +247,14 @@ impl Facts<'_> {
             PartWhen::Denied => is_unrun(Unrun::Denied),
             PartWhen::Sent => self.did.sent,
             PartWhen::Waited => self.did.waited,
+            PartWhen::Silent => self.is_at_terminal(TerminalProgress::Silent),
+            PartWhen::OverTime => self.is_at_terminal(TerminalProgress::OverTime),
+            PartWhen::Busy => self.is_at_terminal(TerminalProgress::Busy),
+            PartWhen::Continued => self.terminal.is_some_and(|seen| seen.is_continued),
+            PartWhen::NewShell => self.terminal.is_some_and(|seen| seen.is_restarted),
+            PartWhen::Key => self.terminal.is_some_and(|seen| seen.key.is_some()),
+            PartWhen::Directory => self.terminal.is_some_and(|seen| seen.directory.is_some()),
+            PartWhen::Python => self.terminal.is_some_and(|seen| seen.python.is_some()),
         }
     }
 
@@ -237,7 +275,10 @@ impl Facts<'_> {
         match name {
             "chunk" => Some(format!("{:06x}", random() % 0x100_0000)),
             "code" => Some(self.code()),
-            "command" => of_job(|job| job.command.to_owned()),
+            "command" => match self.terminal {
+                Some(seen) => Some(seen.command.clone()),
+                None => of_job(|job| job.command.to_owned()),
+            },
             "cwd" => match &finished?.session_change {
                 SessionChange::BackIn(directory) => Some(directory.display().to_string()),
                 SessionChange::None | SessionChange::Restarted => Some(String::new()),
@@ -275,6 +316,7 @@ impl Facts<'_> {
             "stdout" => Some(self.streams().0.into_owned()),
             "time" => Some(now()),
             "timeout" => Some(words(timeout())),
+            "timeout_decimal" => Some(format!("{:?}", timeout().as_secs_f64())),
             "timeout_minutes" => Some(format!("{:.1}", timeout().as_secs_f64() / 60.0)),
             "timeout_ms" => Some(timeout().as_millis().to_string()),
             "timeout_seconds" => Some(timeout().as_secs_f64().to_string()),
@@ -282,7 +324,7 @@ impl Facts<'_> {
             "tool" => Some(self.tool.to_owned()),
             "wall_long" => Some(format!("{:.4}", ran_for())),
             "wall_short" => Some(format!("{:.1}", ran_for())),
-            _ => None,
+            _ => self.at_terminal(name),
         }
     }
 
@@ -353,6 +395,7 @@ impl TrimRule {
             Self::None => text,
             Self::Newlines => text.trim_end_matches('\n'),
             Self::End => text.trim_end(),
+            Self::Both => text.trim(),
             Self::BlankLines => {
                 let text = text.trim_end();
                 let begin = text.len() - text.trim_start().len();
@@ -417,6 +460,7 @@ mod tests {
         assert_eq!(TrimRule::End.apply(text), "\n \n  lead\ntrail");
         assert_eq!(TrimRule::BlankLines.apply(text), "  lead\ntrail");
         assert_eq!(TrimRule::BlankLines.apply(" \n\n"), "");
+        assert_eq!(TrimRule::Both.apply(text), "lead\ntrail");
     }
 
     #[test]

@@ -3,24 +3,26 @@
 
 use super::Profile;
 use super::digest_lines::DigestWindow;
+use super::refusals;
 use super::reply::{self, BackgroundedCall, Ending, Finished, SessionChange};
 use super::rules::{StartFailure, Within};
 use super::views::Views;
 use crate::artifact::KeptArtifact;
+use crate::changes::ChangesSummary;
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{BackgroundedRun, EndedBy, Exit, Run};
 use crate::notice::Notice;
 use crate::output::line_limits::{Hidden, LineLimits};
+use crate::output::run_output::RunOutput;
 use crate::output::terminal::TerminalText;
 use crate::output::view::View;
 use crate::output::window::Window;
 use crate::output::{Capture, Captured, Source, StreamPiece, WrittenCounts};
-use crate::plan::{LimitsInForce, Plan, missing_program};
+use crate::plan::{Dealings, LimitsInForce, Outline};
 use crate::reply::Reply;
 use crate::request::Accepted;
 use bashd_keeper::job::directory::CallTerms;
-use bashd_keeper::spool::SpoolReader;
 use std::io;
 use std::time::Duration;
 
@@ -43,7 +45,7 @@ pub(crate) struct ShownOutput {
 
 /// A finished run as its profile shows it.
 pub(crate) fn finished(
-    plan: &Plan,
+    outline: &Outline,
     run: &Run,
     accepted: &Accepted,
     shown: ShownOutput,
@@ -60,21 +62,20 @@ pub(crate) fn finished(
         minimized_by: shown.minimized_by,
         digest: shown.digest,
         written: WrittenCounts::of(&run.out, err.map(|spool| spool as &dyn Source)),
-        dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
+        dropped_bytes: run.out.dropped() + err.map_or(0, RunOutput::dropped),
         artifact: shown.kept,
-        notices: notices(plan, run, accepted),
+        notices: notices(outline, run, accepted),
         left_behind: run.left_behind.clone(),
         output_unfinished: run.output_unfinished,
-        missing_program: match run.exit {
-            Exit::Code(code) if missing_program::explains(plan, code) => {
-                Some(err.map_or_else(String::new, |spool| last_line(spool)))
-            }
-            Exit::Code(_) | Exit::Signal(_) | Exit::Unknown => None,
-        },
+        missing_program: (outline.lacks_program)
+            .then(|| err.map_or_else(String::new, |spool| last_line(spool))),
         session_reset: run.session_reset,
         limits: run.limits.clone(),
         confinement: run.confinement.clone(),
-        in_terminal: plan.vessel.is_terminal(),
+        dealings: run.dealings.clone(),
+        grantable: run.grantable.clone(),
+        changes: run.changes.as_deref().cloned(),
+        in_terminal: outline.in_terminal,
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
         session_change: if accepted.restarted {
             SessionChange::Restarted
@@ -92,26 +93,28 @@ pub(super) fn last_line(source: &dyn Source) -> String {
     let pieces = source.read(end.saturating_sub(LONGEST_LAST_LINE)..end);
     match pieces.unwrap_or_default().last() {
         Some(StreamPiece::Kept(bytes)) => bashd_keeper::text::last_line(bytes),
-        Some(StreamPiece::Dropped(_)) | None => String::new(),
+        Some(StreamPiece::Dropped(_) | StreamPiece::Replaced { .. }) | None => String::new(),
     }
 }
 
 /// Everything there is to tell about a request and its run beside the output.
-fn notices(plan: &Plan, run: &Run, accepted: &Accepted) -> Vec<Notice> {
+fn notices(outline: &Outline, run: &Run, accepted: &Accepted) -> Vec<Notice> {
     let mut notices = accepted.notices.clone();
-    notices.extend(plan.notes.iter().chain(&run.notes).map(Notice::request));
+    notices.extend(outline.notes.iter().chain(&run.notes).map(Notice::request));
     // If nobody asked for a session by name, its end is data only: the document's texts stay as
     // they are.
-    let session = plan.vessel.session();
-    let is_asked_for = session.is_some_and(|session| session.is_asked_for);
-    notices.extend(run.session_reset.filter(|_| is_asked_for).map(|reset| {
+    let reset = (run.session_reset).filter(|_| outline.session_is_asked_for);
+    notices.extend(reset.map(|reset| {
         let loss = reset.loss();
         Notice::request(format!("the session was restarted because {reset}: {loss}"))
     }));
-    notices.extend(plan.notices.iter().cloned());
+    notices.extend(outline.notices.iter().cloned());
     let limits = run.limits.as_ref();
-    notices.extend(run.output_unfinished.then(|| unfinished(plan)));
+    notices.extend(run.output_unfinished.then(|| unfinished(outline)));
     notices.extend(limits.and_then(out_of_memory).map(Notice::request));
+    notices.extend(refusals::notices(&run.dealings));
+    let changes = run.changes.as_deref().map(ChangesSummary::line);
+    notices.extend(changes.map(Notice::request));
     let streams = [
         (Stream::Out, Some(&run.out)),
         (Stream::Err, run.err.as_ref()),
@@ -130,21 +133,18 @@ fn notices(plan: &Plan, run: &Run, accepted: &Accepted) -> Vec<Notice> {
 /// What a call returns whose command goes on, and the run as far as it is now. Its output is stored
 /// already: the job's file.
 pub(crate) fn backgrounded(
-    plan: &Plan,
+    outline: &Outline,
     job: BackgroundedRun,
 ) -> (Run, impl FnOnce(Finished) -> BackgroundedCall) {
     // The same end for everything that is said about the output: it keeps growing.
-    let fixed = |spool: SpoolReader| {
-        let (bytes, lines) = (spool.readable_end(), spool.lines());
-        spool.ending_at(bytes, lines)
-    };
+    let fixed = RunOutput::fixed;
     let mut run = Run::so_far(fixed(job.out), job.err.map(fixed), job.ran_for);
     run.session_reset = job.session_reset;
     run.notes = job.notes;
     run.limits = job.limits;
     run.confinement = job.confinement;
-    let (command, limit) = (plan.job.spec.command.clone(), plan.limits.timeout);
-    let waits = plan.backgrounding.is_some_and(|when| when.waits);
+    let (command, limit) = (outline.command.clone(), outline.timeout);
+    let waits = outline.waits;
     let backgrounded = move |so_far| BackgroundedCall {
         so_far,
         id: job.id,
@@ -160,24 +160,27 @@ pub(crate) fn backgrounded(
 }
 
 /// Whether the document wants this failure in the output.
-pub(crate) fn is_written(profile: &Profile, plan: &Plan, error: &Error) -> bool {
+pub(crate) fn is_written(profile: &Profile, outline: &Outline, error: &Error) -> bool {
     let wants = profile.terminal.start_failure == StartFailure::Written;
-    wants && plan.vessel.terminal().is_some() && error.kind() == ErrorKind::Spawn
+    wants && outline.terminal.is_some() && error.kind() == ErrorKind::Spawn
 }
 
 /// A command in a terminal that could not be started, as the document tells it.
 pub(crate) fn never_started(
     profile: &Profile,
-    plan: &Plan,
+    outline: &Outline,
     accepted: &Accepted,
     error: &Error,
 ) -> io::Result<Finished> {
     let output = TerminalText::saying(&format!("PTY error: {error}\n"));
     let written = WrittenCounts::of(&output, None);
-    let shown =
-        Views::of_one(View::of(&output)).cut(profile, LineLimits::default(), Within::default())?;
+    let shown = Views::of_one(View::of_shown(&output)).cut(
+        profile,
+        LineLimits::default(),
+        Within::default(),
+    )?;
     Ok(Finished {
-        timeout: plan.limits.timeout,
+        timeout: outline.timeout,
         requested_timeout: accepted.requested_timeout,
         notices: accepted.notices.clone(),
         ..of_output(written, shown.arrange(None), Exit::Unknown, None)
@@ -304,6 +307,9 @@ fn of_output(
         session_reset: None,
         limits: None,
         confinement: None,
+        dealings: Dealings::default(),
+        grantable: None,
+        changes: None,
         session_change: SessionChange::None,
         is_benign: false,
         pid: 0,
@@ -311,8 +317,8 @@ fn of_output(
 }
 
 /// That what the reply shows may not be all.
-fn unfinished(plan: &Plan) -> Notice {
-    let seconds = plan.limits.drain_finish.as_secs_f64();
+fn unfinished(outline: &Outline) -> Notice {
+    let seconds = outline.drain_finish.as_secs_f64();
     Notice::request(format!(
         "the output may be incomplete: a process substitution was still running {seconds} s after the command ended"
     ))
@@ -327,7 +333,7 @@ fn out_of_memory(limits: &LimitsInForce) -> Option<String> {
 }
 
 /// What the disk did not store. What a quota dropped is as configured, and shows in the counts.
-fn lost(spool: &SpoolReader) -> Option<String> {
+fn lost(spool: &RunOutput) -> Option<String> {
     let error = spool.storage_error()?;
     let lost = bashd_keeper::counted::counted(
         spool.lost(),

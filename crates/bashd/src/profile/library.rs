@@ -4,6 +4,7 @@ use super::reply::Ending;
 use super::{DEFAULT, Profile};
 use crate::error::{Error, ErrorKind};
 use crate::request::{Refusal, RefusalKind};
+use bashd_keeper::spool::read_small;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -106,6 +107,11 @@ impl Library {
         Arc::new(found.expect("the default profile loads"))
     }
 
+    /// The text of the profile of that name, if it is the user's own.
+    pub(crate) fn own_text(&self, name: &str) -> Result<Option<String>, Error> {
+        self.own(name)
+    }
+
     /// The text of the user's own profile file, if there is one.
     fn own(&self, name: &str) -> Result<Option<String>, Error> {
         let is_plain = name
@@ -116,7 +122,11 @@ impl Library {
             return Ok(None);
         };
         let path = directory.join(format!("{name}.toml"));
-        match std::fs::read_to_string(&path) {
+        let read = read_small(&path).and_then(|toml| {
+            String::from_utf8(toml)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        });
+        match read {
             Ok(toml) => Ok(Some(toml)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => {

@@ -10,7 +10,7 @@ use crate::output::in_memory::InMemory;
 use crate::output::view::View;
 use crate::output::window::{self, Window};
 use crate::output::{Capture, Captured, Source};
-use crate::plan::Plan;
+use crate::plan::Outline;
 use crate::profile::digest_lines::DigestLines;
 pub(crate) use crate::profile::digest_lines::DigestWindow;
 use std::fmt::Write as _;
@@ -26,18 +26,18 @@ const MOST_TRIES: usize = 4;
 /// shown.
 pub(crate) fn digest(
     profile: &Profile,
-    plan: &Plan,
+    outline: &Outline,
     run: &Run,
     out: &View<'_>,
     settings: Option<&FilterSettings>,
 ) -> io::Result<Option<(Digest, String)>> {
-    let (Some(settings), Some(script)) = (settings, plan.script.as_deref()) else {
+    let (Some(settings), Some(script)) = (settings, outline.script.as_deref()) else {
         return Ok(None);
     };
     // A caller that asks for certain lines wants exactly those.
     let is_wanted = profile.output.minimize == MinimizeSwitch::On
-        && plan.lines.is_none()
-        && !plan.vessel.is_terminal()
+        && outline.lines.is_none()
+        && !outline.in_terminal
         && run.err.is_none();
     let length = run.out.len();
     if !is_wanted || length < minimize::SHORTEST as u64 || length > settings.max_bytes as u64 {
@@ -55,7 +55,7 @@ pub(crate) fn digest(
         exit,
         text: &raw,
     };
-    let digest = made(profile, &masks(plan, run), subject, settings);
+    let digest = made(profile, &masks(outline, run), subject, settings);
     let digest = digest.filter(|digest| digest.text.len() + LONGEST_FOOTER < raw.len());
     Ok(digest.map(|digest| (digest, raw)))
 }
@@ -80,13 +80,13 @@ pub(crate) fn made(
 }
 
 /// What the shell had before the command that may change what a name or a status means.
-fn masks(plan: &Plan, run: &Run) -> ShellMasks {
+fn masks(outline: &Outline, run: &Run) -> ShellMasks {
     let mut masks = run.masks.clone();
-    if let Some(rc_script) = &plan.rc_script {
+    if let Some(rc_script) = &outline.rc_script {
         let text = std::fs::read(rc_script).unwrap_or_default();
         masks.add_definitions(&String::from_utf8_lossy(&text));
     }
-    masks.add(plan.setup.as_deref().unwrap_or_default());
+    masks.add(outline.setup.as_deref().unwrap_or_default());
     masks
 }
 

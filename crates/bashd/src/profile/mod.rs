@@ -15,6 +15,7 @@ pub(crate) mod minimized;
 pub mod offered;
 pub mod parameters;
 pub(crate) mod parts;
+mod refusals;
 pub mod reply;
 pub mod rules;
 pub mod schema;
@@ -28,8 +29,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::request::OnTimeout;
 use parameters::{InputRules, Parameter, Tool};
 use rules::{
-    BackgroundRules, EnvironmentRules, GuardRules, JobToolRules, LimitRules, Mode, OutputRules,
-    RewriteRules, SessionRules, ShellRules, TerminalRules,
+    AtTerminalRules, BackgroundRules, EnvironmentRules, GuardRules, JobToolRules, LimitRules, Mode,
+    OutputRules, RewriteRules, SessionRules, ShellRules, TerminalRules,
 };
 use serde::Deserialize;
 use sets::Sets;
@@ -41,7 +42,7 @@ pub const DEFAULT: &str = "default";
 
 /// The compiled-in profiles by name, in the order in which lists show them; as JSON, which the
 /// build generates from `profiles/NAME.toml`.
-const BUILTIN: [(&str, &str); 15] = [
+const BUILTIN: [(&str, &str); 16] = [
     (
         DEFAULT,
         include_str!(concat!(env!("OUT_DIR"), "/default.json")),
@@ -99,6 +100,10 @@ const BUILTIN: [(&str, &str); 15] = [
         "codex-shell-command",
         include_str!(concat!(env!("OUT_DIR"), "/codex-shell-command.json")),
     ),
+    (
+        "openhands",
+        include_str!(concat!(env!("OUT_DIR"), "/openhands.json")),
+    ),
 ];
 
 /// One document's contract.
@@ -142,6 +147,9 @@ pub struct Profile {
     /// Which calls share a shell, and when.
     #[serde(default)]
     pub session: SessionRules,
+    /// The terminal at which commands are typed, if that stays from call to call.
+    #[serde(default)]
+    pub at_terminal: Option<AtTerminalRules>,
     /// When and how runs are ended.
     pub limits: LimitRules,
     /// How a call answers whose command continues as a job.
@@ -244,6 +252,7 @@ mod tests {
                 "codex",
                 "codex-shell",
                 "codex-shell-command",
+                "openhands",
             ]
         );
         for name in names {

@@ -2,7 +2,7 @@
 
 use super::Profile;
 use super::sets::Sets;
-use crate::config::Config;
+use crate::config::{Config, Preset, RefusalReport};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -70,6 +70,10 @@ pub struct InputRules {
     /// What a given directory may be besides a path.
     #[serde(default)]
     pub cwd: CwdSpelling,
+    /// Whether a command that is given to `bashd run` reads bashd's own stdin, if that is a pipe or
+    /// a file.
+    #[serde(default)]
+    pub own_stdin: bool,
     /// Future parameters: they are refused as not available rather than as unknown.
     #[serde(default)]
     pub reserved: Vec<String>,
@@ -143,6 +147,14 @@ pub struct Parameter {
 pub enum Needs {
     /// The setting `async.enabled`.
     Async,
+    /// A confinement in the configuration.
+    Confinement,
+    /// Likewise, with `confinement.report` being `retry`.
+    Retry,
+}
+
+fn is_confined(config: &Config) -> bool {
+    config.confinement.preset.unwrap_or_default() != Preset::Off
 }
 
 impl Parameter {
@@ -159,6 +171,10 @@ impl Parameter {
     pub fn is_offered(&self, config: &Config) -> bool {
         match self.needs {
             Some(Needs::Async) => config.async_enabled,
+            Some(Needs::Confinement) => is_confined(config),
+            Some(Needs::Retry) => {
+                is_confined(config) && config.confinement.report == RefusalReport::Retry
+            }
             None => true,
         }
     }

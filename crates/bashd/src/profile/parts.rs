@@ -29,7 +29,7 @@ pub struct ReplyPart {
 pub enum PartWhen {
     /// The command has ended.
     Ended,
-    /// It goes on as a job.
+    /// It goes on, as a job or in the terminal of its session.
     Running,
     /// It goes on, and the call did not wait for it.
     Started,
@@ -71,6 +71,22 @@ pub enum PartWhen {
     Sent,
     /// The call asked to wait for the end.
     Waited,
+    /// The command goes on in the terminal of its session, and was silent for too long.
+    Silent,
+    /// It goes on there, and the call's time is over.
+    OverTime,
+    /// It goes on there, so that the call's own command was not run.
+    Busy,
+    /// An earlier call started it.
+    Continued,
+    /// The call wanted a new shell first.
+    NewShell,
+    /// The call typed a letter with Ctrl.
+    Key,
+    /// Where the shell is now is known.
+    Directory,
+    /// There is a program `python`.
+    Python,
 }
 
 /// How the replies to several commands of one call become one text.

@@ -9,6 +9,7 @@ use super::facts::{Facts, Progress, Unrun};
 use super::parts::ReplyPart;
 use super::shape::{self, Shaped};
 use crate::artifact::{self, KeptArtifact};
+use crate::changes::ChangesSummary;
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit, Reset};
 use crate::jobs::Met;
@@ -16,7 +17,7 @@ use crate::jobs::tool::JobAnswer;
 use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
 use crate::output::{Captured, Extent, WrittenCounts};
-use crate::plan::{ConfinementInForce, LimitsInForce};
+use crate::plan::{ConfinementInForce, Dealings, GrantableAccess, LimitsInForce};
 use crate::reply::{Denied, Reply};
 use crate::request::Refusal;
 use bashd_keeper::left_behind::LeftBehind;
@@ -37,8 +38,42 @@ pub enum Ending {
     Ran(Box<Finished>),
     /// The call returned first; the command goes on as a job.
     Backgrounded(Box<BackgroundedCall>),
+    /// What the call found at the terminal of its session.
+    AtTerminal(Box<SeenAtTerminal>),
     /// The caller cancelled before the command was started.
     CancelledBeforeStart,
+}
+
+/// What a call found at the terminal of its session.
+#[derive(Debug)]
+pub struct SeenAtTerminal {
+    /// What is new of the output, and how the command ended, if it did.
+    pub(crate) finished: Finished,
+    pub(crate) progress: TerminalProgress,
+    /// Whether an earlier call started the command.
+    pub(crate) is_continued: bool,
+    /// Whether the call also wanted a new shell.
+    pub(crate) is_restarted: bool,
+    /// The letter that it typed with Ctrl.
+    pub(crate) key: Option<char>,
+    /// Where the shell is now.
+    pub(crate) directory: Option<PathBuf>,
+    /// The program `python`, if there is one.
+    pub(crate) python: Option<String>,
+    /// The command that the call brought.
+    pub(crate) command: String,
+}
+
+/// How far a command in a terminal session has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TerminalProgress {
+    Ended,
+    /// It goes on, and was silent for too long to be waited for.
+    Silent,
+    /// It goes on, and the call's time is over.
+    OverTime,
+    /// It goes on, so that the call's own command was not run.
+    Busy,
 }
 
 /// A run that goes on as a job.
@@ -139,6 +174,12 @@ pub struct Finished {
     pub limits: Option<LimitsInForce>,
     /// Its confinement.
     pub confinement: Option<ConfinementInForce>,
+    /// What it was refused, and whom it spoke to.
+    pub dealings: Dealings,
+    /// What of it can be granted to a repeated call.
+    pub grantable: Option<GrantableAccess>,
+    /// What it did to files, if that is held or can be undone.
+    pub changes: Option<ChangesSummary>,
     /// What the call did to its session besides running in it.
     pub(crate) session_change: SessionChange,
     /// Whether its status counts as success in this contract, though it is not 0.
@@ -227,6 +268,7 @@ pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
             job: Some(handed.id.clone()),
             ..with_run(&handed.so_far, shape::of_job(profile, handed))
         },
+        Ending::AtTerminal(seen) => with_run(&seen.finished, shape::at_terminal(profile, seen)),
         Ending::CancelledBeforeStart => Reply {
             cancelled: true,
             ..without_run(
@@ -304,6 +346,11 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         terminal: finished.terminal.clone(),
         limits: finished.limits.clone(),
         confinement: finished.confinement.clone(),
+        refused: finished.dealings.refused.clone(),
+        refused_more: finished.dealings.more_refused,
+        grantable: finished.grantable.clone(),
+        connections: finished.dealings.connected.clone(),
+        changes: finished.changes.clone(),
         exit_code,
         signal,
         timed_out: finished.ended_by == Some(EndedBy::Timeout),

@@ -1,5 +1,6 @@
 //! How a profile runs things: environment, limits, modes; `shell` and `output` for those two.
 
+mod at_terminal;
 mod output;
 mod shell;
 
@@ -9,6 +10,7 @@ use crate::guard::safe_mode::SafeMode;
 use crate::jobs::EndLines;
 use crate::plan::{Limits, Overlap, Survivors};
 use crate::request::{OnTimeout, Request};
+pub use at_terminal::AtTerminalRules;
 pub use output::{ArtifactsWhen, MinimizeSwitch, OutputRules, StreamDisplay, TextForm, TrimRule};
 pub(crate) use output::{CutOutput, Within};
 use serde::Deserialize;
@@ -170,10 +172,10 @@ pub enum StartFailure {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndKey {
-    /// Esc twice within half a second: a single one is for the program.
+    /// Ctrl-] twice within a second: nothing that a program's user presses by habit.
     #[default]
-    EscapeTwice,
-    /// A single Esc.
+    BracketTwice,
+    /// A single Esc, unless the program draws on the alternate screen.
     Escape,
 }
 

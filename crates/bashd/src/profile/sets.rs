@@ -3,9 +3,10 @@
 
 use super::Profile;
 use super::rules::RangeInSchema;
+use crate::changes::Effects;
 use crate::jobs::tool;
 use crate::plan::StdinSource;
-use crate::request::{OnTimeout, Refusal, RefusalKind, Request};
+use crate::request::{NeededAccess, OnTimeout, Refusal, RefusalKind, Request};
 use bashd_keeper::quote::quote;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ pub enum Sets {
     Session,
     /// Whether the session begins again with a new shell: a boolean. Such a call needs no command.
     Restart,
+    /// Whether the command is input of the one that runs: a boolean.
+    IsInput,
     /// Whether the call returns at once: a boolean.
     Background,
     /// What happens at the timeout: `background` or `kill`.
@@ -64,6 +67,12 @@ pub enum Sets {
     MaxChars,
     /// What the command does, for people and notices: a string.
     Description,
+    /// What the command needs beyond its confinement: an object.
+    Needs,
+    /// Whether the command may run a second time: a boolean.
+    Repeatable,
+    /// When the effects on files become real: `now`, `undoable` or `hold`.
+    Effects,
     /// Nothing; it is accepted.
     Nothing,
 }
@@ -130,20 +139,29 @@ impl Sets {
                 request.most_bytes = bytes(most);
             }
             Self::Description => request.description = Some(text()?),
+            Self::Needs => request.needs = needs(name, value)?,
+            Self::Effects => {
+                let word = text()?;
+                let effects = Effects::from_name(&word);
+                request.effects = Some(one_of(effects, &Effects::NAMES, name, &word)?);
+            }
             Self::Nothing => {}
             Self::Restart => request.restart |= truth(name, value)?,
+            Self::IsInput => {
+                // As the first generation of that contract spells it.
+                let word = value.as_str().and_then(|word| word.parse().ok());
+                request.is_input = word.map_or_else(|| truth(name, value), Ok)?;
+            }
             Self::Background => request.background |= truth(name, value)?,
             Self::StdinOpen => request.stdin_open |= truth(name, value)?,
             Self::Pty => request.pty |= truth(name, value)?,
+            Self::Repeatable => request.repeatable |= truth(name, value)?,
             Self::Head => request.head = Some(lines(name, value)?),
             Self::Tail => request.tail = Some(lines(name, value)?),
             Self::OnTimeout => {
                 let word = text()?;
-                request.on_timeout = Some(OnTimeout::from_name(&word).ok_or_else(|| {
-                    let names = OnTimeout::NAMES.join(", ");
-                    let detail = format!("`{name}` must be one of {names}, not `{word}`");
-                    Refusal::new(RefusalKind::InvalidValue, detail)
-                })?);
+                let on_timeout = OnTimeout::from_name(&word);
+                request.on_timeout = Some(one_of(on_timeout, &OnTimeout::NAMES, name, &word)?);
             }
             Self::Env => read_variables(name, value, request)?,
         }
@@ -163,9 +181,24 @@ impl Sets {
             Self::OnTimeout => {
                 json!({"type": "string", "enum": OnTimeout::NAMES, "default": "background"})
             }
+            Self::Effects => json!({"type": "string", "enum": Effects::NAMES}),
+            Self::Needs => {
+                let texts = json!({"type": "array", "items": {"type": "string"}});
+                json!({
+                    "type": "object",
+                    "properties": {"write": texts, "network": texts, "reason": {"type": "string"}},
+                    "required": ["reason"],
+                    "additionalProperties": false,
+                })
+            }
             Self::Until => tool::until_schema(),
             Self::Env => json!({"type": "object", "additionalProperties": {"type": "string"}}),
-            Self::Restart | Self::Background | Self::StdinOpen | Self::Pty => {
+            Self::Restart
+            | Self::IsInput
+            | Self::Background
+            | Self::StdinOpen
+            | Self::Pty
+            | Self::Repeatable => {
                 json!({"type": "boolean", "default": false})
             }
             Self::WaitMax => json!({"type": "number", "minimum": 0, "maximum": LONGEST_WAIT}),
@@ -178,6 +211,10 @@ impl Sets {
             Self::Mode => {
                 let names: Vec<_> = profile.modes.iter().map(|mode| &mode.name).collect();
                 json!({"type": "string", "enum": names})
+            }
+            // Without one, only silence counts.
+            Self::Timeout if profile.limits.silence_s.is_some() => {
+                json!({"type": "number", "minimum": 0})
             }
             Self::Timeout => {
                 let mut number = json!({"type": "number", "default": profile.limits.timeout_s});
@@ -206,6 +243,25 @@ fn read_variables(name: &str, value: &Value, request: &mut Request) -> Result<()
         request.env.push((variable.into(), text.into()));
     }
     Ok(())
+}
+
+/// What a word stands for, if it is one of these.
+fn one_of<T>(known: Option<T>, names: &[&str], name: &str, word: &str) -> Result<T, Refusal> {
+    known.ok_or_else(|| {
+        let names = names.join(", ");
+        let detail = format!("`{name}` must be one of {names}, not `{word}`");
+        Refusal::new(RefusalKind::InvalidValue, detail)
+    })
+}
+
+fn needs(name: &str, value: &Value) -> Result<NeededAccess, Refusal> {
+    let Value::Object(_) = value else {
+        return Err(wrong_type(name, "an object", value));
+    };
+    NeededAccess::from_json(value).map_err(|problem| {
+        let detail = format!("`{name}`: {problem}");
+        Refusal::new(RefusalKind::InvalidValue, detail)
+    })
 }
 
 /// Bytes that count as one token.

@@ -6,7 +6,7 @@ use super::Profile;
 use super::detailed;
 use super::facts::{Did, Facts, Progress, Unrun};
 use super::parts::{self, ReplyPart, compose};
-use super::reply::{BackgroundedCall, Finished, Readiness};
+use super::reply::{BackgroundedCall, Finished, Readiness, SeenAtTerminal, TerminalProgress};
 use super::rules::{BackgroundRules, JobLayout};
 use super::texts::{ErrorWhen, OutcomeTexts, ReplyShape};
 use crate::event::Stream;
@@ -23,6 +23,9 @@ use std::time::Duration;
 
 /// Processes that a text lists one by one.
 const LISTED_PROCESSES: usize = 5;
+
+/// How refusals are shown.
+const REFUSAL: &str = "[{notice}]";
 
 /// Characters of a command line in a text.
 const LISTED_COMMAND: usize = 100;
@@ -76,9 +79,25 @@ fn facts<'a>(profile: &'a Profile, progress: Progress<'a>) -> Facts<'a> {
         profile,
         progress,
         job: None,
+        terminal: None,
         tool: &profile.tool.name,
         did: Did::default(),
     }
+}
+
+/// Shapes what a call found at the terminal of its session.
+pub(super) fn at_terminal(profile: &Profile, seen: &SeenAtTerminal) -> Shaped {
+    let progress = match seen.progress {
+        TerminalProgress::Ended => Progress::Ended(&seen.finished),
+        _ => Progress::Running(&seen.finished),
+    };
+    let facts = Facts {
+        terminal: Some(seen),
+        ..facts(profile, progress)
+    };
+    let mut shaped = of_parts(&profile.reply.parts, &facts);
+    shaped.is_error |= seen.progress == TerminalProgress::Busy;
+    shaped
 }
 
 /// Shapes what the parts of a profile, or of one of its tools, say.
@@ -408,11 +427,13 @@ pub(super) fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
             NoticeKind::OutputLost(stream)
                 if finished.terminal.is_some() && !texts.terminal_truncated.is_empty() =>
             {
-                (&texts.terminal_truncated, stream)
+                (texts.terminal_truncated.as_str(), stream)
             }
-            NoticeKind::OutputLost(stream) => (&texts.output_lost, stream),
-            NoticeKind::Request => (&texts.notice, Stream::Err),
-            NoticeKind::NoTerminal => return None,
+            NoticeKind::OutputLost(stream) => (texts.output_lost.as_str(), stream),
+            NoticeKind::Request => (texts.notice.as_str(), Stream::Err),
+            // A line of its own, where the profile has room for notices at all.
+            NoticeKind::Refusal if !texts.notice.is_empty() => (REFUSAL, Stream::Err),
+            NoticeKind::NoTerminal | NoticeKind::Refusal => return None,
         };
         let line = fill(template, &[("notice", &notice.text)]);
         Some(Remark { stream, line })
@@ -456,9 +477,16 @@ fn left_text(texts: &OutcomeTexts, process: &LeftBehind) -> String {
         })
         .collect();
     let pid = process.pid.to_string();
+    let job = process.alias.as_deref();
+    let as_job = job.map(|job| format!(" as job {job}")).unwrap_or_default();
     fill(
         template,
-        &[("pid", &pid), ("command", &command), ("reason", reason)],
+        &[
+            ("pid", &pid),
+            ("command", &command),
+            ("reason", reason),
+            ("as_job", &as_job),
+        ],
     )
 }
 

@@ -387,11 +387,13 @@ impl ErrorTexts {
             ErrorKind::Shell | ErrorKind::ShellConfigured => &self.shell,
             ErrorKind::Spawn => &self.spawn,
             ErrorKind::Keeper => &self.keeper,
-            ErrorKind::KeeperLost => &self.keeper_lost,
+            ErrorKind::KeeperLost | ErrorKind::PlaceLost => &self.keeper_lost,
             ErrorKind::Config => &self.config,
-            ErrorKind::NoSuchJob | ErrorKind::Job | ErrorKind::Io | ErrorKind::Confinement => {
-                &self.io
-            }
+            ErrorKind::NoSuchJob
+            | ErrorKind::Job
+            | ErrorKind::Io
+            | ErrorKind::Place
+            | ErrorKind::Confinement => &self.io,
         };
         let detail = error.to_string();
         let subject = error.subject().unwrap_or(&detail);

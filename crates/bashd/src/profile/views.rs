@@ -6,9 +6,10 @@ use super::rules::{CutOutput, Within};
 use crate::artifact::KeptArtifact;
 use crate::exec::Run;
 use crate::output::line_limits::{Hidden, Limited, LineLimits};
+use crate::output::run_output::RunOutput;
 use crate::output::view::{View, count_hidden};
 use crate::output::{Source, WrittenCounts};
-use crate::plan::Plan;
+use crate::plan::Outline;
 use std::io;
 
 /// The streams of a run as they may be shown.
@@ -26,18 +27,24 @@ pub(crate) struct CutViews<'a> {
 
 impl<'a> Views<'a> {
     /// Those of a run.
-    pub(crate) fn of(profile: &Profile, plan: &Plan, run: &'a Run) -> io::Result<Self> {
-        let out = match plan.vessel.terminal() {
-            Some(size) => View::of_terminal(&run.out, size, profile.terminal.carriage_return)?,
-            None => View::of(&run.out),
+    pub(crate) fn of(profile: &Profile, outline: &Outline, run: &'a Run) -> io::Result<Self> {
+        let veil = &outline.veil;
+        let view = |stream: &'a RunOutput| {
+            if run.goes_on {
+                View::of_growing(stream, stream.len(), veil)
+            } else {
+                Ok(View::of(stream, veil))
+            }
         };
-        let err = run
-            .err
-            .as_ref()
-            .filter(|_| plan.vessel.terminal().is_none());
+        let carriage_return = profile.terminal.carriage_return;
+        let out = match outline.terminal {
+            Some(size) => View::of_terminal(&run.out, size, carriage_return, veil)?,
+            None => view(&run.out)?,
+        };
+        let err = run.err.as_ref().filter(|_| outline.terminal.is_none());
         Ok(Self {
             out,
-            err: err.map(|err| View::of(err)),
+            err: err.map(view).transpose()?,
         })
     }
 

@@ -14,8 +14,7 @@ use crate::near;
 use crate::output::line_limits::LineLimits;
 use crate::output::{Source, StreamPiece};
 use crate::plan::{
-    Draft, Limits, OpenDirectory, Place, Plan, RcWish, Shell, StdinSource, Streams, Survivors,
-    Vessel,
+    Draft, Limits, OpenDirectory, Plan, RcWish, Shell, StdinSource, Streams, Survivors, Vessel,
 };
 use bashd_keeper::spool::prepare_runs_directory;
 use bashd_keeper::variables::Variables;
@@ -304,7 +303,9 @@ impl<'a> RcSource<'a> {
         for piece in pieces.map_err(|error| error.to_string())? {
             match piece {
                 StreamPiece::Kept(bytes) => text.extend(bytes),
-                StreamPiece::Dropped(_) => return Err("it is too large".to_owned()),
+                StreamPiece::Dropped(_) | StreamPiece::Replaced { .. } => {
+                    return Err("it is too large".to_owned());
+                }
             }
         }
         match run.exit {
@@ -316,7 +317,7 @@ impl<'a> RcSource<'a> {
 
     fn plan(&self, like: &Plan) -> io::Result<Plan> {
         let mut env = self.env.clone();
-        env.retain(|name| !PRIVATE.iter().any(|own| name == *own));
+        env.retain(|name, _| !PRIVATE.iter().any(|own| name == *own));
         let args = ["--norc", "--noprofile", "-i", "-c"];
         let limits = Limits {
             timeout: LIMIT,
@@ -327,7 +328,7 @@ impl<'a> RcSource<'a> {
             survivors: Survivors::End,
         };
         Ok(Plan {
-            place: Place::Here,
+            effects: crate::changes::Effects::Now,
             vessel: Vessel::OwnShell,
             restraint: None,
             shell: Shell {

@@ -4,7 +4,11 @@
 //! first line of a field's doc comment is what programs are told about it.
 
 use super::Denied;
-use crate::plan::{ConfinementInForce, Level, LimitKind, LimitsInForce, Network};
+use crate::changes::{ChangeState, ChangesSummary, EffectKind, ListedPath};
+use crate::plan::{
+    ConfinementInForce, Connected, GrantableAccess, HostAccess, Level, LimitKind, LimitsInForce,
+    Network, Refused, RefusedKind,
+};
 use bashd_keeper::left_behind::{LeftBehind, LeftReason};
 use serde_json::Value;
 
@@ -168,13 +172,50 @@ typed! {
     LeftReason = FieldType::OneOf(&["survivor", "not_permitted", "unkillable"]);
     LimitKind = FieldType::OneOf(&["cgroup", "rlimits"]);
     Level = FieldType::OneOf(&["none", "landlock", "full"]);
-    Network = FieldType::OneOf(&["none", "all"]);
+    Network = FieldType::OneOf(&["none", "named", "all"]);
+    HostAccess = FieldType::OneOf(&["proxy", "transparent"]);
+    RefusedKind = FieldType::OneOf(&["write", "read", "connect", "exec", "syscall"]);
+    Refused = FieldType::Object(list! {
+        kind: RefusedKind, "What kind of thing";
+        what: String, "The path, the host and its port, or the call of the kernel";
+        count: u64, "How often";
+    });
+    GrantableAccess = FieldType::Object(list! {
+        write: Vec<String>, "Paths; for something that does not exist, its directory";
+        network: Vec<String>, "Hosts and their ports";
+    });
+    Connected = FieldType::Object(list! {
+        host: String, "The host and its port";
+        count: u64, "How many connections";
+        sent: u64, "Bytes that went to it";
+        received: u64, "Bytes that came from it";
+    });
     ConfinementInForce = FieldType::Object(list! {
         level: Level, "By how much it is held";
         preset: String, "The name under which it was asked for";
         network: Network, "What of the network the command has";
+        hosts: Vec<String>, "The hosts that it may connect to, if these are listed";
+        hosts_by: Option<HostAccess>, "How it gets at them";
+        files_watched: bool, "Whether `refused` tells files and system calls, too";
         reason: Option<String>, "Why it is held by less than `full`";
     });
+    ListedPath = FieldType::Object(list! {
+        path: String, "Relative to the command's directory if it is in there";
+        kind: EffectKind, "What happened to it";
+    });
+    EffectKind = FieldType::OneOf(&["created", "modified", "deleted"]);
+    ChangesSummary = FieldType::Object(list! {
+        id: Option<String>, "By which it is applied, discarded or undone; null if nothing changed";
+        state: ChangeState, "Whether it is real";
+        created: u64, "Paths that are new";
+        modified: u64, "Paths that are others than before";
+        deleted: u64, "Paths that are gone";
+        bytes: u64, "Bytes of what is new";
+        paths: Vec<ListedPath>, "At most twenty of them; a whole directory is one";
+        more: u64, "How many others there are";
+        conflicts: Vec<String>, "Why it was not applied, though it should have been";
+    });
+    ChangeState = FieldType::OneOf(&["none", "running", "held", "applied", "undone", "in_part"]);
     Denied = FieldType::Object(list! {
         rule: String, "Its name";
         message: String, "What it says";

@@ -38,6 +38,7 @@ pub(crate) fn parse_over(
         max_output: None,
         description: None,
         says_its_wait: false,
+        is_input: false,
         ..defaults
     };
     match (value, profile.input.bare_string) {

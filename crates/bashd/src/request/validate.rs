@@ -115,7 +115,8 @@ pub enum Otherwise {
 /// A typed request may contain what the profile's JSON input has no parameter for (a directory, a
 /// shorter timeout): that comes from the host, not from the model.
 pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusal> {
-    if request.command.trim().is_empty() && !request.restart {
+    let may_be_blank = request.restart || profile.at_terminal.is_some();
+    if request.command.trim().is_empty() && !may_be_blank {
         return Err(Refusal::new(RefusalKind::MissingCommand, "command"));
     }
     if request.command.contains('\0') {
@@ -241,6 +242,8 @@ fn refuse_bad_session(name: &str) -> Result<(), Refusal> {
 fn refuse_bad_restart(profile: &Profile, request: &Request) -> Result<(), Refusal> {
     let why = if profile.session.name_of(request).is_none() {
         "needs a session"
+    } else if profile.at_terminal.is_some() {
+        return Ok(());
     } else if request.background || request.pty || request.stdin_open {
         "cannot be combined with a job or a terminal, which have a shell of their own"
     } else {

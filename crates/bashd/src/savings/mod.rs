@@ -23,6 +23,11 @@ use std::io;
 /// Bytes per token if nothing could be counted: the ratio in recorded outputs of common tools.
 const BYTES_PER_TOKEN: f64 = 3.0;
 
+/// The tokens that a text has by this ratio, for those who can't count them.
+pub fn estimated_tokens(text: &str) -> u64 {
+    (text.len() as f64 / BYTES_PER_TOKEN).round() as u64
+}
+
 /// What was saved for one command, or for all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

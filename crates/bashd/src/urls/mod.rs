@@ -126,6 +126,27 @@ pub fn expand(
     expanded
 }
 
+/// Whether a call may have addresses: quickly said, and never wrongly no.
+pub(crate) fn may_have_some(schemes: &[String], request: &Request, command: &Command) -> bool {
+    let has = |text: &str| {
+        let mut schemes = schemes.iter();
+        text.contains(':') && schemes.any(|scheme| text.contains(&**scheme))
+    };
+    let cd = command.leading_cd.iter();
+    let mut texts = cd.flat_map(|cd| [&*cd.text, &*cd.directory]);
+    let mut values = request.env.iter().filter_map(|(_, value)| value.to_str());
+    !schemes.is_empty()
+        && !request.by.is_typed()
+        && (has(&command.to_run)
+            || texts.any(has)
+            || values.any(has)
+            || request
+                .cwd
+                .as_deref()
+                .and_then(Path::to_str)
+                .is_some_and(has))
+}
+
 /// What replaces a value of the call; `None` if it contains no address.
 struct Paths {
     to_run: Option<String>,

@@ -189,7 +189,7 @@ async fn what_is_left_running_is_listed_and_stays() {
     };
     assert_eq!((left.pid, left.reason), (pid, LeftReason::Survivor));
     // On a busy machine it may still be a copy of the shell, whose command line also says it.
-    let line = format!("{pid}\n[left running: process {pid}, ");
+    let line = format!("{pid}\n[left running as job bg_1: process {pid}, ");
     let text = &reply.text;
     assert!(
         text.starts_with(&line) && text.contains("sleep 60"),

@@ -68,7 +68,9 @@ pub(crate) fn bytes(source: &impl Source) -> Vec<u8> {
     let pieces = source.read(0..source.len()).expect("a readable stream");
     let kept = pieces.into_iter().map(|piece| match piece {
         StreamPiece::Kept(bytes) => bytes,
-        StreamPiece::Dropped(count) => panic!("{count} bytes were dropped"),
+        StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => {
+            panic!("{count} bytes were dropped")
+        }
     });
     kept.collect::<Vec<_>>().concat()
 }

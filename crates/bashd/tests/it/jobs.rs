@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `asking` | whether a job waits for input, as far as the kernel tells |
 //! | `call_terms` | what a call was that went to the background, and how many there may be |
+//! | `confined` | jobs in a confinement: their namespace is theirs, and ends with them |
 //! | `crowds` | many jobs and hostile trees: none is lost, none survives its end |
 //! | `delivery` | the end of a job on its way to its owner: once, and again where that failed |
 //! | `faults` | bad directories, lost keepers, clocks, no descriptors: a clear state, no hang |
@@ -21,6 +22,7 @@
 
 mod asking;
 mod call_terms;
+mod confined;
 mod crowds;
 mod delivery;
 mod faults;

@@ -33,6 +33,7 @@
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
 //! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
+//! | `secrets` | recorded outputs of tools in which none may be found |
 //! | `screens` | recorded programs against the screen of another emulator |
 //! | `sessions` | shells that live from call to call: state, hostile commands, deadlines, overlap |
 //! | `rc_script` | what the user's rc file sets up is there in shells that never read it; bad rc files |
@@ -86,6 +87,7 @@ mod refusals;
 mod rewriting;
 mod safe_mode;
 mod screens;
+mod secrets;
 mod sessions;
 mod started_shells;
 mod stopping;

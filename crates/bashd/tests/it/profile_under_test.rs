@@ -30,6 +30,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("default", include_str!("../../profiles/default.toml")),
     ("gemini", include_str!("../../profiles/gemini.toml")),
     ("harness", include_str!("../../profiles/harness.toml")),
+    ("openhands", include_str!("../../profiles/openhands.toml")),
     ("phoenix", include_str!("../../profiles/phoenix.toml")),
     ("voice", include_str!("../../profiles/voice.toml")),
 ];

@@ -334,3 +334,38 @@ async fn offsets_count_the_bytes_that_the_command_wrote() {
     }
     assert_eq!(text_so_far, "aéézend");
 }
+
+/// The echo of a key, or the end of a prompt, may be the first letter of a secret.
+#[tokio::test]
+async fn a_letter_that_may_begin_a_secret_is_told_at_once_and_the_secret_never() {
+    let home = Home::new();
+    let engine = engine(&home);
+    engine.register_secret("HOST", "kestrel-4711").unwrap();
+    for (first, rest, shown) in [
+        (
+            "k",
+            "estrel-4711 end\\n",
+            "k[secret HOST, 12 characters] end\n",
+        ),
+        ("ke", "ttle\\n", "kettle\n"),
+        ("is it ok", "", "is it ok"),
+    ] {
+        let go = home.workspace().join("go");
+        let waits = "while ! test -e go; do sleep 0.01; done";
+        let script = format!("printf '{first}'; {waits}; printf '{rest}'");
+        let request = Request::new(script).cwd(home.workspace());
+        let mut running = engine.stream(request);
+        let mut told = Told::default();
+        while told.out.len() < first.len() {
+            let event = tokio::time::timeout(PATIENCE, running.next()).await;
+            told.hear(event.expect("it is told at once").expect("an event"));
+        }
+        assert_eq!(told.out, first);
+        fs::write(&go, "").unwrap();
+        while let Some(event) = running.next().await {
+            told.hear(event);
+        }
+        fs::remove_file(go).unwrap();
+        assert_eq!(told.out, shown);
+    }
+}

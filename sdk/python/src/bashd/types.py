@@ -207,6 +207,45 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
+class Changes:
+    """What the command did to files, where that is held or can be undone."""
+
+    id: str | None
+    """By which it is applied, discarded or undone; null if nothing changed."""
+    state: Literal["none", "running", "held", "applied", "undone", "in_part"]
+    """Whether it is real."""
+    created: int
+    """Paths that are new."""
+    modified: int
+    """Paths that are others than before."""
+    deleted: int
+    """Paths that are gone."""
+    bytes: int
+    """Bytes of what is new."""
+    paths: list[Paths]
+    """At most twenty of them; a whole directory is one."""
+    more: int
+    """How many others there are."""
+    conflicts: list[str]
+    """Why it was not applied, though it should have been."""
+
+    @classmethod
+    def of(cls, data: Any) -> Changes:
+        """Reads it; what is not known is ignored."""
+        return cls(
+            id=data["id"],
+            state=data["state"],
+            created=data["created"],
+            modified=data["modified"],
+            deleted=data["deleted"],
+            bytes=data["bytes"],
+            paths=[Paths.of(one) for one in data["paths"]],
+            more=data["more"],
+            conflicts=data["conflicts"],
+        )
+
+
+@dataclass(frozen=True)
 class Confinement:
     """What the command may reach, and by how much that is held."""
 
@@ -214,8 +253,14 @@ class Confinement:
     """By how much it is held."""
     preset: str
     """The name under which it was asked for."""
-    network: Literal["none", "all"]
+    network: Literal["none", "named", "all"]
     """What of the network the command has."""
+    hosts: list[str]
+    """The hosts that it may connect to, if these are listed."""
+    hosts_by: Literal["proxy", "transparent"] | None
+    """How it gets at them."""
+    files_watched: bool
+    """Whether `refused` tells files and system calls, too."""
     reason: str | None
     """Why it is held by less than `full`."""
 
@@ -226,7 +271,34 @@ class Confinement:
             level=data["level"],
             preset=data["preset"],
             network=data["network"],
+            hosts=data["hosts"],
+            hosts_by=data["hosts_by"],
+            files_watched=data["files_watched"],
             reason=data["reason"],
+        )
+
+
+@dataclass(frozen=True)
+class Connections:
+    """The hosts that the command connected to through its proxy: at most ten."""
+
+    host: str
+    """The host and its port."""
+    count: int
+    """How many connections."""
+    sent: int
+    """Bytes that went to it."""
+    received: int
+    """Bytes that came from it."""
+
+    @classmethod
+    def of(cls, data: Any) -> Connections:
+        """Reads it; what is not known is ignored."""
+        return cls(
+            host=data["host"],
+            count=data["count"],
+            sent=data["sent"],
+            received=data["received"],
         )
 
 
@@ -332,6 +404,24 @@ class FinishedEvent:
             cancelled=data["cancelled"],
             output_bytes=data["output_bytes"],
             wall_ms=data["wall_ms"],
+        )
+
+
+@dataclass(frozen=True)
+class Grantable:
+    """What a repeated call can ask for as `needs`, of what was refused."""
+
+    write: list[str]
+    """Paths; for something that does not exist, its directory."""
+    network: list[str]
+    """Hosts and their ports."""
+
+    @classmethod
+    def of(cls, data: Any) -> Grantable:
+        """Reads it; what is not known is ignored."""
+        return cls(
+            write=data["write"],
+            network=data["network"],
         )
 
 
@@ -848,6 +938,45 @@ class OutputEvent:
 
 
 @dataclass(frozen=True)
+class Paths:
+    """At most twenty of them; a whole directory is one."""
+
+    path: str
+    """Relative to the command's directory if it is in there."""
+    kind: Literal["created", "modified", "deleted"]
+    """What happened to it."""
+
+    @classmethod
+    def of(cls, data: Any) -> Paths:
+        """Reads it; what is not known is ignored."""
+        return cls(
+            path=data["path"],
+            kind=data["kind"],
+        )
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What the confinement refused: at most ten."""
+
+    kind: Literal["write", "read", "connect", "exec", "syscall"]
+    """What kind of thing."""
+    what: str
+    """The path, the host and its port, or the call of the kernel."""
+    count: int
+    """How often."""
+
+    @classmethod
+    def of(cls, data: Any) -> Refused:
+        """Reads it; what is not known is ignored."""
+        return cls(
+            kind=data["kind"],
+            what=data["what"],
+            count=data["count"],
+        )
+
+
+@dataclass(frozen=True)
 class Reply:
     """The answer to a call, whatever happened."""
 
@@ -887,6 +1016,8 @@ class Reply:
     """From request to reply, in milliseconds."""
     artifact: str | None
     """Handle of the stored full output."""
+    place: str | None
+    """The place at which the command ran, if not here."""
     job: str | None
     """Handle of the background job."""
     left_behind: list[LeftBehind]
@@ -901,6 +1032,16 @@ class Reply:
     """What the command may use up, and by which means that is held."""
     confinement: Confinement | None
     """What the command may reach, and by how much that is held."""
+    refused: list[Refused]
+    """What the confinement refused: at most ten."""
+    refused_more: int
+    """Refusals of other things than these ten."""
+    grantable: Grantable | None
+    """What a repeated call can ask for as `needs`, of what was refused."""
+    connections: list[Connections]
+    """The hosts that the command connected to through its proxy: at most ten."""
+    changes: Changes | None
+    """What the command did to files, where that is held or can be undone."""
 
     @classmethod
     def of(cls, data: Any) -> Reply:
@@ -924,6 +1065,7 @@ class Reply:
             dropped_bytes=data["dropped_bytes"],
             wall_ms=data["wall_ms"],
             artifact=data["artifact"],
+            place=data["place"],
             job=data["job"],
             left_behind=[LeftBehind.of(one) for one in data["left_behind"]],
             output_unfinished=data["output_unfinished"],
@@ -931,6 +1073,11 @@ class Reply:
             terminal=data["terminal"],
             limits=None if data["limits"] is None else Limits.of(data["limits"]),
             confinement=None if data["confinement"] is None else Confinement.of(data["confinement"]),
+            refused=[Refused.of(one) for one in data["refused"]],
+            refused_more=data["refused_more"],
+            grantable=None if data["grantable"] is None else Grantable.of(data["grantable"]),
+            connections=[Connections.of(one) for one in data["connections"]],
+            changes=None if data["changes"] is None else Changes.of(data["changes"]),
         )
 
 

@@ -48,6 +48,8 @@ pub(super) struct SetupContext<'a> {
     pub(super) places: &'a AgentPlaces,
     /// How the agent starts bashd.
     pub(super) program: &'a str,
+    /// The arguments by which it starts the server.
+    pub(super) server: Vec<String>,
     pub(super) wants: SetupWants,
     /// The folder of the project whose files are written; `None` for the user's.
     pub(super) project: Option<PathBuf>,
@@ -105,7 +107,7 @@ impl SetupContext<'_> {
 
     /// The server's entry as most agents have it, with more of their own keys.
     fn entry(&self, more: Value) -> Value {
-        let mut entry = json!({"command": self.program, "args": ["mcp"]});
+        let mut entry = json!({"command": self.program, "args": self.server});
         if let (Some(entry), Value::Object(more)) = (entry.as_object_mut(), more) {
             entry.extend(more);
         }

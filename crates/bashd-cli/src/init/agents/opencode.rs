@@ -32,9 +32,10 @@ fn wishes(context: &SetupContext<'_>) -> AgentWishes {
     let of_user = context.places.config.join("opencode");
     let mut edits = Vec::new();
     if wants.server {
+        let words = [&[context.program.to_owned()], &*context.server].concat();
         let entry = json!({
             "type": "local",
-            "command": [context.program, "mcp"],
+            "command": words,
             "enabled": true,
         });
         edits.push(ConfigEdit::member(&["mcp", "bashd"], entry));

@@ -3,7 +3,9 @@
 use super::tmux::Tmux;
 use bashd_testkit::{Home, loudly};
 use std::process::Command;
-use std::time::Duration;
+
+/// What a terminal's frame says.
+const OVERLAY: &str = "input goes to the terminal";
 
 #[test]
 fn commands_run_stick_to_their_directory_and_are_recorded() {
@@ -27,13 +29,15 @@ fn commands_run_stick_to_their_directory_and_are_recorded() {
     tmux.command("!!basename $PWD; git push --force 2>/dev/null; echo ran");
     tmux.until("\nran\n");
     assert!(tmux.shown().contains("\nbelow\n"), "{}", tmux.shown());
-    tmux.line("ls");
-    tmux.until("type !COMMAND to run a command");
+    tmux.command("echo without a $((4*4+1))th mark");
+    tmux.until("\nwithout a 17th mark\n");
+    tmux.command("/bin/echo a path is no $((1+1))nd word");
+    tmux.until("\na path is no 2nd word\n");
     tmux.line("/log seq");
     tmux.until_all(&["Log seq", "  exit 3 ", "seq 1 30; exit 3"]);
     tmux.keys(&["q"]);
     tmux.keys(&["Up", "Up"]);
-    tmux.until("› ls");
+    tmux.until("› /bin/echo");
     tmux.keys(&["C-c"]);
     tmux.keys(&["C-d"]);
     tmux.is_given_back();
@@ -148,11 +152,11 @@ fn programs_that_draw_get_a_terminal_and_keys() {
     std::fs::write(home.workspace().join("numbers"), numbers.join("\n")).unwrap();
     if Command::new("vim").arg("--version").output().is_ok() {
         tmux.command("!vim -u NONE -i NONE new");
-        tmux.until_all(&["\"new\" [New", "Console", "esc esc ends it"]);
+        tmux.until_all(&["\"new\" [New", "Console", "ctrl-] twice ends it"]);
         tmux.text("ihello from vim");
         tmux.until("hello from vim");
-        // A single Esc is vim's: it leaves the insert mode.
-        tmux.keys(&["Escape"]);
+        // Esc is vim's, however often it is pressed: it leaves the insert mode.
+        tmux.keys(&["Escape", "Escape", "Escape"]);
         tmux.text(":");
         tmux.until("│:");
         tmux.line("wq");
@@ -169,13 +173,13 @@ fn programs_that_draw_get_a_terminal_and_keys() {
     tmux.keys(&["G"]);
     tmux.until("│line 99 ");
     tmux.keys(&["q"]);
-    tmux.until_gone("esc esc");
+    tmux.until_gone(OVERLAY);
     tmux.command("!top -d 60");
-    tmux.until("Ctrl-T");
+    tmux.until("ctrl-t");
     tmux.keys(&["C-t"]);
     tmux.until("PID USER");
     tmux.keys(&["q"]);
-    tmux.until_gone("esc esc");
+    tmux.until_gone(OVERLAY);
     tmux.line("/quit");
     tmux.is_given_back();
 }
@@ -190,28 +194,33 @@ fn a_password_is_typed_unseen_and_a_command_can_be_ended() {
     // Once in the command, once as the command's own words.
     tmux.until_that("asked", |shown| shown.matches("Password:").count() > 1);
     tmux.keys(&["C-t"]);
-    tmux.until("esc esc");
+    tmux.until(OVERLAY);
     tmux.line("hidden");
     let shown = tmux.until("length 6");
     assert!(!shown.contains("hidden"), "{shown}");
     tmux.command("!sleep 300");
     tmux.until("[running]");
     tmux.line("!echo second");
-    let busy = "A bash command is already running. Press Esc to cancel it first.";
+    let busy = "a command is already running; ctrl-] twice ends it";
     tmux.until_all(&[busy, "› !echo second"]);
-    tmux.keys(&["Escape"]);
-    tmux.until("cancelled");
+    // By habit; it goes on.
+    tmux.keys(&["Escape", "Escape"]);
+    tmux.until_gone(busy);
+    tmux.until("[running]");
+    tmux.end_command("cancelled ⟨Wall");
     tmux.keys(&["C-u"]);
+    tmux.command("!sleep 301");
+    tmux.until("[running]");
+    // Ctrl-C at the prompt is the program's, as at its terminal.
+    tmux.keys(&["C-c"]);
+    tmux.until("✘ failed ⟨Wall");
     tmux.command("!sleep 300");
     tmux.until("[running]");
     tmux.keys(&["C-t"]);
-    tmux.until("esc esc");
-    // A busy machine may take too long between the two.
+    tmux.until(OVERLAY);
     tmux.until_that("ended", |shown| {
-        tmux.keys(&["Escape"]);
-        std::thread::sleep(Duration::from_millis(60));
-        tmux.keys(&["Escape"]);
-        !shown.contains("esc esc")
+        tmux.keys(&["C-]", "C-]"]);
+        !shown.contains(OVERLAY)
     });
     tmux.keys(&["C-d"]);
     tmux.is_given_back();
@@ -268,7 +277,7 @@ fn the_key_that_ends_a_command_is_configured() {
         tmux.until("[running]");
         tmux.keys(&["C-t"]);
         let shown = tmux.until(label);
-        assert!(!shown.contains("esc esc"), "{shown}");
+        assert!(!shown.contains("ctrl-]"), "{shown}");
         tmux.keys(&[key]);
         tmux.until("cancelled ⟨Wall");
         tmux.keys(&["C-d"]);
@@ -295,6 +304,12 @@ fn a_call_is_shown_while_it_is_written_and_runs_as_an_agents() {
     tmux.keys(&["C-o"]);
     tmux.until("\n2\n");
     tmux.command(r#"{"command": "git push --force"}"#);
+    // The person at the console is asked, with the part in question marked.
+    tmux.until_all(&["May this run?", "^^^^", "a always · d denies"]);
+    // Nothing is allowed by typing on.
+    tmux.keys(&["Enter", "y"]);
+    tmux.until("May this run?");
+    tmux.keys(&["d"]);
     tmux.until("✘ denied");
     tmux.keys(&["C-d"]);
     tmux.is_given_back();
@@ -320,7 +335,7 @@ fn the_wheel_scrolls_what_a_terminal_showed() {
         shown.contains("│200 ")
     });
     tmux.keys(&["C-c"]);
-    tmux.until_gone("esc esc");
+    tmux.until_gone(OVERLAY);
     tmux.keys(&["C-d"]);
     tmux.is_given_back();
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Set to write the views into the document instead of comparing them.
-const UPDATE: &str = "BASHD_UPDATE_VIEWS";
+pub(super) const UPDATE: &str = "BASHD_UPDATE_VIEWS";
 
 #[test]
 fn it_fits_small_and_large_terminals_and_needs_no_colours() {
@@ -80,13 +80,12 @@ fn views(tmux: &Tmux<'_>, home: &Home) -> Vec<String> {
     tmux.until("✘ failed ⟨Wall");
     tmux.command("!sleep 60");
     views.push(tmux.until_that("running for a second", |shown| {
-        let is_whole = shown.contains(" running ") && shown.contains("[running] Ctrl-T");
+        let is_whole = shown.contains(" running ") && shown.contains("[running] ctrl-t");
         is_whole && !shown.contains("running 0.")
     }));
-    tmux.keys(&["Escape"]);
-    tmux.until("cancelled ⟨Wall");
+    tmux.end_command("cancelled ⟨Wall");
     tmux.command("!vim -u NONE -i NONE -n main.rs");
-    let vim = ["│fn main", "│~", "\"main.rs\" 3", "esc esc ends it"];
+    let vim = ["│fn main", "│~", "\"main.rs\" 3", "ctrl-] twice ends it"];
     let vim = tmux.until_all(&vim);
     // What is behind it moves while it draws.
     let frame = vim.lines().skip_while(|line| !line.starts_with('┌'));
@@ -111,8 +110,8 @@ fn views(tmux: &Tmux<'_>, home: &Home) -> Vec<String> {
     tmux.keys(&["q"]);
     tmux.line("/kill bg_1");
     tmux.until("bg_1 was ended");
-    tmux.line("/log");
-    views.push(tmux.until_all(&["seq 1 7; exit 3 ", "5 lines · q closes"]));
+    tmux.line("/log sleep");
+    views.push(tmux.until_all(&["sleep 60 ", "3 lines · ↑ ↓ choose"]));
     tmux.keys(&["q"]);
     tmux.text(r#"{"command": "cargo test", "env": {"RUST_BACKTRACE": "1"#);
     let prompt = "{\"RUST_BACKTRACE\": \"1";
@@ -139,7 +138,7 @@ fn without_empty_rows(view: &str) -> String {
 }
 
 /// What of a view is the same each time: no times, no widths that follow from them.
-fn without_times(view: &str) -> Vec<String> {
+pub(super) fn without_times(view: &str) -> Vec<String> {
     let times = regex::Regex::new(r"[0-9][0-9.:-]*(ms|s|m)?").unwrap();
     let vim = regex::Regex::new("(\"main.rs\").*[^│]").unwrap();
     let spaces = regex::Regex::new(r"[ ─]+").unwrap();

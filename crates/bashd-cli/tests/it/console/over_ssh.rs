@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server that takes one key, and is ended with the test.
-struct Sshd {
+pub(crate) struct Sshd {
     server: Child,
     /// The words that log in.
-    login: String,
+    pub(crate) login: String,
 }
 
 impl Sshd {
     /// Starts one; `None`, and loudly, where that does not work.
-    fn start(home: &Home) -> Option<Self> {
+    pub(crate) fn start(home: &Home) -> Option<Self> {
         let directory = home.root().join("ssh");
         fs::create_dir(&directory).unwrap();
         let path = |name: &str| directory.join(name).display().to_string();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A tmux of our own with a shell, in which the console is started.
-pub(super) struct Tmux<'home> {
+pub(crate) struct Tmux<'home> {
     home: &'home Home,
     /// Each has a socket of its own: a server that is just leaving would take the next one with it.
     socket: PathBuf,
@@ -18,14 +18,14 @@ pub(super) struct Tmux<'home> {
 
 impl<'home> Tmux<'home> {
     /// Starts a console of this size; `None` where there is no tmux.
-    pub(super) fn console(home: &'home Home, size: (u16, u16)) -> Option<Self> {
+    pub(crate) fn console(home: &'home Home, size: (u16, u16)) -> Option<Self> {
         let tmux = Self::shell(home, size)?;
         tmux.start_console("");
         Some(tmux)
     }
 
     /// Starts only a shell.
-    pub(super) fn shell(home: &'home Home, size: (u16, u16)) -> Option<Self> {
+    pub(crate) fn shell(home: &'home Home, size: (u16, u16)) -> Option<Self> {
         static STARTED: AtomicUsize = AtomicUsize::new(0);
         if Command::new("tmux").arg("-V").output().is_err() {
             loudly("tmux is missing: the console");
@@ -57,18 +57,18 @@ impl<'home> Tmux<'home> {
     }
 
     /// Starts the console in the shell, with words before it.
-    pub(super) fn start_console(&self, before: &str) {
+    pub(crate) fn start_console(&self, before: &str) {
         self.line(&format!("{before} {} console", env!("CARGO_BIN_EXE_bashd")));
         self.until("[ready]");
     }
 
     /// Goes to another directory before the console is started.
-    pub(super) fn go_to(&self, directory: &Path) {
+    pub(crate) fn go_to(&self, directory: &Path) {
         self.line(&format!("cd {}; clear", directory.display()));
         self.until_that("cleared", |shown| shown.trim() == "shell>");
     }
 
-    pub(super) fn run(&self, words: &[&str]) -> Output {
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
         Command::new("tmux")
             .arg("-S")
             .arg(&self.socket)
@@ -82,49 +82,61 @@ impl<'home> Tmux<'home> {
             .unwrap()
     }
 
-    pub(super) fn keys(&self, keys: &[&str]) {
+    pub(crate) fn keys(&self, keys: &[&str]) {
         self.run(&[&["send-keys"], keys].concat());
     }
 
     /// Types a text and Enter.
-    pub(super) fn line(&self, text: &str) {
+    pub(crate) fn line(&self, text: &str) {
         self.text(text);
         self.keys(&["Enter"]);
     }
 
     /// Gives the console a command once it takes one: what is seen of the last one's output is not
     /// yet its end.
-    pub(super) fn command(&self, text: &str) {
+    pub(crate) fn command(&self, text: &str) {
         self.until("[ready]");
         self.line(text);
     }
 
+    /// Ends the running command by its key until this is there: a busy machine may take too long
+    /// between the two presses.
+    pub(crate) fn end_command(&self, until: &str) {
+        self.until_that(until, |shown| {
+            let is_over = shown.contains(until);
+            if !is_over {
+                self.keys(&["C-]", "C-]"]);
+            }
+            is_over
+        });
+    }
+
     /// Types a text, and no Enter.
-    pub(super) fn text(&self, text: &str) {
+    pub(crate) fn text(&self, text: &str) {
         self.run(&["send-keys", "-l", text]);
     }
 
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let shown = self.run(&["capture-pane", "-p"]);
         String::from_utf8_lossy(&shown.stdout).into_owned()
     }
 
-    pub(super) fn until(&self, text: &str) -> String {
+    pub(crate) fn until(&self, text: &str) -> String {
         self.until_that(text, |shown| shown.contains(text))
     }
 
     /// Waits until all of these are there.
-    pub(super) fn until_all(&self, texts: &[&str]) -> String {
+    pub(crate) fn until_all(&self, texts: &[&str]) -> String {
         self.until_that(&format!("{texts:?}"), |shown| {
             texts.iter().all(|text| shown.contains(text))
         })
     }
 
-    pub(super) fn until_gone(&self, text: &str) -> String {
+    pub(crate) fn until_gone(&self, text: &str) -> String {
         self.until_that(text, |shown| !shown.contains(text))
     }
 
-    pub(super) fn until_that(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn until_that(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         let mut last = String::new();
         loop {
@@ -141,7 +153,7 @@ impl<'home> Tmux<'home> {
     }
 
     /// The shell is back, on the normal screen, and shows what is typed.
-    pub(super) fn is_given_back(&self) {
+    pub(crate) fn is_given_back(&self) {
         // What stood there before may be another prompt; and one that the shell wrote before the
         // guardian of a killed console took the alternate screen away is gone with that.
         self.until_that("a prompt", |shown| {
@@ -164,7 +176,7 @@ impl<'home> Tmux<'home> {
     }
 
     /// The console's own process.
-    pub(super) fn pid(&self) -> String {
+    pub(crate) fn pid(&self) -> String {
         let shell = self.run(&["display-message", "-p", "#{pane_pid}"]).stdout;
         let shell = String::from_utf8_lossy(&shell).trim().to_owned();
         let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children"));

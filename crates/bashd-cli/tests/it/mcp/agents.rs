@@ -57,6 +57,11 @@ fn texts_of(agent: &str) -> Option<Vec<String>> {
 
 /// What the model of an agent was sent back for each call.
 fn sent_back(agent: &str, given: &[Value]) -> Option<Vec<String>> {
+    sent_back_by(agent, None, given)
+}
+
+/// The same with the tools of a profile, and without the agent's own shell.
+fn sent_back_by(agent: &str, profile: Option<&str>, given: &[Value]) -> Option<Vec<String>> {
     let target = target_with(agent)?;
     let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents");
@@ -71,6 +76,7 @@ fn sent_back(agent: &str, given: &[Value]) -> Option<Vec<String>> {
     driver.env("AGENTS_TARGET", target);
     driver.env("PYTHONDONTWRITEBYTECODE", "1");
     driver.env("TMPDIR", scratch);
+    driver.envs(profile.map(|profile| ("AGENTS_PROFILE", profile)));
     driver.arg(scripts.join("agents.py"));
     driver.args([agent, BASHD, "--"]).arg(home.workspace());
     driver.stdin(std::fs::File::open(steps).unwrap());
@@ -137,6 +143,66 @@ fn codex_reads_the_text_after_its_own_two_lines() {
 #[test]
 fn opencode_reads_the_text() {
     assert_reads("opencode", sent());
+}
+
+#[test]
+fn claude_code_reads_its_own_contract_from_bashd() {
+    let steps = [
+        json!({"tool": "Bash", "arguments": {"command": "echo hello", "description": "says hello"}}),
+        json!({"tool": "Bash", "arguments": {"command": "echo out; exit 3"}}),
+        json!({"tool": "Bash", "arguments": {"command": "sleep 60", "run_in_background": true}}),
+        json!({"tool": "TaskStop", "arguments": {"task_id": "bg_1"}}),
+    ];
+    let Some(texts) = sent_back_by("claude-code", Some("claude-code"), &steps) else {
+        return;
+    };
+    assert_eq!(texts[..2], ["hello", "Exit code 3\nout"]);
+    let started = "Command running in background with ID: bg_1. Output is being written to: ";
+    assert!(texts[2].starts_with(started), "{}", texts[2]);
+    let stopped = r#"{"message":"Successfully stopped task: bg_1 (sleep 60)","task_id":"bg_1","task_type":"local_bash","command":"sleep 60"}"#;
+    assert_eq!(texts[3], stopped);
+}
+
+#[test]
+fn codex_reads_its_own_contract_from_bashd() {
+    let steps = [
+        json!({"tool": "exec_command", "arguments": {"cmd": "echo hello; exit 3"}}),
+        json!({"tool": "exec_command", "arguments": {"cmd": "echo a; sleep 60", "yield_time_ms": 3000}}),
+        json!({"tool": "write_stdin", "arguments": {"session_id": 1, "chars": "\u{3}", "yield_time_ms": 30_000}}),
+    ];
+    let Some(texts) = sent_back_by("codex", Some("codex"), &steps) else {
+        return;
+    };
+    let said = [
+        "\nProcess exited with code 3\nOriginal token count: 2\nOutput:\nhello\n",
+        "\nProcess running with session ID 1\nOriginal token count: 1\nOutput:\na\n",
+        "\nProcess exited with code 130\nOriginal token count: 0\nOutput:\n",
+    ];
+    for (text, said) in texts.iter().zip(said) {
+        // Codex puts two lines of its own before every server's text.
+        assert!(
+            text.contains("\nOutput:\nChunk ID: ") && text.ends_with(said),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn gemini_reads_its_own_contract_from_bashd() {
+    let steps = [
+        json!({"tool": "run_shell_command", "arguments": {"command": "echo hello"}}),
+        json!({"tool": "list_background_processes", "arguments": {}}),
+    ];
+    let Some(texts) = sent_back_by("gemini", Some("gemini"), &steps) else {
+        return;
+    };
+    let ran = "Output: hello\nProcess Group PGID: ";
+    assert!(texts[0].contains(ran), "{}", texts[0]);
+    assert!(
+        texts[1].contains("No background processes found."),
+        "{}",
+        texts[1]
+    );
 }
 
 /// The two errors as agents show them that give their model the call and the whole result: the

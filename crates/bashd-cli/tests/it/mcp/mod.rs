@@ -26,6 +26,7 @@ mod hostile;
 mod http;
 mod http_seats;
 mod jobs;
+mod needs;
 mod peers;
 mod registry;
 mod resources;

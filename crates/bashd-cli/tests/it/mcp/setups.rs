@@ -63,6 +63,21 @@ fn assert_set_up(agent: &str) {
     }
 }
 
+/// Cline gives a task up when a hook cancels one of its calls, so nothing comes after a denial.
+#[test]
+fn cline_is_set_up_and_as_before() {
+    let Some(seen) = seen("cline", &["both", "asks", "missing"]) else {
+        return;
+    };
+    let ran = |case: &str| seen[case]["ran"].clone();
+    assert_eq!(ran("both"), Value::from(vec![true, true, false]), "{seen}");
+    let first = seen["both"]["results"][0]["text"].to_string();
+    assert!(first.contains("by bashd"), "{seen}");
+    for case in ["asks", "missing"] {
+        assert_eq!(ran(case), Value::from(vec![false]), "{case}: {seen}");
+    }
+}
+
 #[test]
 fn claude_code_is_set_up_and_as_before() {
     assert_set_up("claude-code");

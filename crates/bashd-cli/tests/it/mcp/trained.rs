@@ -27,6 +27,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ),
     ("codex", &["exec_command", "write_stdin"]),
     ("codex-shell", &["shell", "shell_command"]),
+    ("openhands", &["terminal"]),
 ];
 
 fn home() -> Home {
@@ -53,6 +54,29 @@ fn call(client: &mut Client, tool: &str, arguments: &Value) -> (String, bool) {
     let text = result["content"][0]["text"].as_str();
     let text = text.unwrap_or_else(|| panic!("{answer}")).to_owned();
     (text, result["isError"] == true)
+}
+
+#[test]
+fn a_command_of_the_call_before_is_typed_at_over_mcp() {
+    let home = home();
+    let mut client = Client::connect(&home, &["--profile", "openhands"]);
+    let waits = json!({"command": "read -p 'name? ' x; echo \"got=$x\"", "timeout": 1});
+    let (asked, _) = call(&mut client, "terminal", &waits);
+    assert!(
+        asked.contains("[The command timed out after 1.0 seconds."),
+        "{asked}"
+    );
+    let typed = json!({"command": "Ada", "is_input": true, "timeout": 30});
+    let (answered, is_error) = call(&mut client, "terminal", &typed);
+    assert!(
+        answered.starts_with("got=Ada\n[The command completed with exit code 0.]"),
+        "{answered}"
+    );
+    assert!(!is_error);
+    // What still runs ends with the client.
+    let runs = json!({"command": "sleep 300", "timeout": 1});
+    call(&mut client, "terminal", &runs);
+    client.finish();
 }
 
 #[test]

@@ -188,11 +188,11 @@ impl PreparedShell {
     pub(super) fn begin(
         &mut self,
         form: CallForm,
-        text: &[u8],
+        (run, text): (&str, &[u8]),
         stdin: Option<&OwnedFd>,
         runs: &Path,
     ) -> io::Result<Begun> {
-        let text = [text, &[0]].concat();
+        let text = [run.as_bytes(), &[0], text, &[0]].concat();
         let mut line = String::new();
         let unused = match self.ahead.take() {
             Some(ahead) if ahead.form == form => {
@@ -208,7 +208,7 @@ impl PreparedShell {
                 });
             }
             Some(other) => {
-                other.pipes.text.fill(&[0])?;
+                other.pipes.text.fill(&[0, 0])?;
                 line.push('\n');
                 Some(other.pipes)
             }

@@ -82,7 +82,7 @@ impl Current {
             directory,
             is_told,
         } = place
-            .begin(form, &message.text, stdin, &storage.runs)
+            .begin(form, (&message.run, &message.text), stdin, &storage.runs)
             .map_err(failed("write to the shell"))?;
         let (pumps, report, text, held) = pipes.into_parts();
         let shell = LaunchedShell {

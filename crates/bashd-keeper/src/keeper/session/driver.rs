@@ -7,20 +7,27 @@
 //!
 //! The loader fails closed: text that cannot be read ends the shell, and since each call has its
 //! own variable, which must be set, an old text is never evaluated again. An empty `eval` comes
-//! first, so a shell without `eval` ends before it has read anything. Once output is open, the
-//! shell empties the text's file (`>|`, which `noclobber` lets through) and evaluates what it has
-//! read: a text that is still there was never begun. A shell that runs out of descriptors may empty
-//! the file and go no further; a variable that is set behind the last redirection (and shows in no
-//! trace) tells these apart: without it, a report is no status. The variables' names cannot be
-//! guessed, so they never clash with a script's own.
+//! first, so a shell without `eval` ends before it has read anything. Before it evaluates what it
+//! has read, the shell empties the text's file (`>|`, which `noclobber` lets through): a text that
+//! is still there was never begun. So that no shell empties the file and then lacks descriptors to
+//! go on, the loader opens the text as often as the line needs descriptors. Should the shell stop
+//! there nevertheless, a variable that is set behind the last redirection (and shows in no trace)
+//! tells: without it, a report is no status. The variables' names cannot be guessed, so they never
+//! clash with a script's own.
 //!
 //! What earlier calls defined must not speak for this one. Backslashes keep aliases out, also those
 //! of reserved words, of which the line has none. `builtin` keeps functions out; that `builtin` is
 //! no function itself is what the loader makes sure of before anything is evaluated.
 //!
+//! bash keeps what a redirection replaces in descriptors from 10 on, and complains on stderr where
+//! the script has closed one of them. So stderr comes last, and is closed before each time that it
+//! is opened: thus it is the first to be given back, closed meanwhile, and no complaint about what
+//! is ours gets into the output of a call.
+//!
 //! bash reads a pipe byte by byte: each character of the line costs a system call.
 
 use super::rendezvous::SlotItem;
+use crate::variables::RUN_VARIABLE;
 use std::fmt::Write;
 
 /// Exit status of a shell that cannot read what it should run.
@@ -65,16 +72,19 @@ fn suffix(mark: Mark) -> String {
 }
 
 /// Defines the loader; `prefix` is what the names of texts begin with. Its arguments are the suffix
-/// of the call's variables, its slot, and `FUNCNEST` as it was.
+/// of the call's variables, its slot, and `FUNCNEST` as it was. The text's file has the run's id,
+/// which its commands find in their environment, and the text.
 ///
 /// One function is being called here, and no second one may be: so `builtin` is the builtin, or the
 /// line ends with an error. That holds if `FUNCNEST` is an ordinary variable: then `${!FUNCNEST}`
 /// is the first argument.
 pub(super) fn loader(prefix: &str) -> String {
-    let text = SlotItem::Text.letter();
+    let file = format!("{prefix}\"$2\"{}", SlotItem::Text.letter());
     format!(
         "{LOADER}() {{ FUNCNEST=1; [[ ${{FUNCNEST@a}} =~ ^x?$ && ${{!FUNCNEST}} = \"$1\" ]] || FUNCNEST=$((1/0)); \
-         \\builtin command eval && IFS= \\builtin read -r -d '' \"B$1\" <{prefix}\"$2\"{text} || \\builtin exit {UNREADABLE}; \
+         {{ \\builtin command eval && IFS= \\builtin read -r -d '' {RUN_VARIABLE} && IFS= \\builtin read -r -d '' \"B$1\"; }} \
+         <{file} <{file} <{file} || \\builtin exit {UNREADABLE}; \
+         [[ ${RUN_VARIABLE} ]] && \\builtin export {RUN_VARIABLE} || \\builtin unset -v {RUN_VARIABLE}; \
          [[ $3 ]] && FUNCNEST=$3 || \\builtin unset -v FUNCNEST; }}; readonly -f {LOADER}\n"
     )
 }
@@ -122,7 +132,7 @@ fn line_behind(load: &str, names: &CallNames, mark: Mark, directory: DirectoryAf
     }
     let _ = write!(
         line,
-        "\\builtin eval \"${{B{own}?}}\" >{out} 2>{err} 0>|{text} 0<{stdin} 0<&0${{E{own}=}};\
+        "\\builtin eval \"${{B{own}?}}\" >{out} 0<{stdin} 2>&- 2>|{text} 2>&- 2>{err} 0<&0${{E{own}=}};\
          \\builtin echo \"$? {number} {nonce:x}${{E{own}+.}}\" >{report};\\builtin unset -v B{own} E{own}",
     );
     if directory == DirectoryAfter::Returns {
@@ -219,7 +229,7 @@ mod tests {
         assert_eq!(
             line,
             "\\__bashd_load abc 3 \"${FUNCNEST-}\";\
-             \\builtin eval \"${Babc?}\" >/d/3o 2>/d/3e 0>|/d/3t 0</d/3i 0<&0${Eabc=};\
+             \\builtin eval \"${Babc?}\" >/d/3o 0</d/3i 2>&- 2>|/d/3t 2>&- 2>/d/3e 0<&0${Eabc=};\
              \\builtin echo \"$? 7 abc${Eabc+.}\" >/d/3r;\\builtin unset -v Babc Eabc\n"
         );
         let (script, first) = first_line(b"cd /\n", "/d/3s", &names, MARK, DirectoryAfter::Stays);

@@ -354,9 +354,9 @@ impl KeeperSession {
         }
         self.to_prepare = None;
         let scope = if self.has_survivors {
-            RunScope::since_now(self.shell.shell.pid, self.shell.shell.init())
+            RunScope::since_now(self.shell.shell.pid, self.shell.shell.restrained.as_deref())
         } else {
-            RunScope::beside(self.shell.shell.init())
+            RunScope::beside(self.shell.shell.restrained.as_deref())
         };
         match Current::begin(keeper, &mut self.shell, scope, frame) {
             Ok(current) => {

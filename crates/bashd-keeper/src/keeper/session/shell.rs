@@ -74,17 +74,20 @@ impl SessionShell {
         } else {
             c"/dev/fd/3"
         };
+        let goes_to = CString::new(message.directory.clone()).ok();
         let argv = [c"bash", c"--norc", c"--noprofile", script].map(CStr::to_owned);
         let what = Launch {
             program: &program,
             argv: &argv,
             env: &message.env,
             cwd: names.as_ref().unwrap_or(cwd).as_fd(),
+            goes_to: goes_to.as_deref(),
             stdio: [null.as_fd(); 3],
             extra: &[read.as_fd()],
             controls: Controls::Nothing,
         };
-        let (pid, restrained) = launch_held(&what, restraint, (state_of(runs), &[rendezvous]))?;
+        let (pid, restrained) =
+            launch_held(&what, (restraint, None), (state_of(runs), &[rendezvous]))?;
         Ok(Self {
             pid,
             script: Some(write),
@@ -129,8 +132,9 @@ impl SessionShell {
     /// say.
     pub(super) fn is_alone(&self) -> bool {
         let lists = self.children.as_ref();
-        let init = self.init();
-        let children: Vec<Pid> = init.into_iter().chain([self.pid]).collect();
+        let servants = self.restrained.as_ref().map(|held| held.servants());
+        let ours = servants.unwrap_or_default().into_iter().chain(self.init());
+        let children: Vec<Pid> = ours.chain([self.pid]).collect();
         let has_orphans = self
             .restrained
             .as_ref()

@@ -50,6 +50,19 @@ pub(super) fn fork_sibling() -> io::Result<Forked> {
     // of ours.
     #[expect(unsafe_code, reason = "clone has no safe wrapper")]
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    cloned(pid)
+}
+
+/// Forks this process, which must have a single thread. No wait of its parent reports the child,
+/// and no signal tells of its end.
+pub(super) fn fork_unreported() -> io::Result<Forked> {
+    // SAFETY: as `fork_sibling`.
+    #[expect(unsafe_code, reason = "clone has no safe wrapper")]
+    let pid = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
+    cloned(pid)
+}
+
+fn cloned(pid: libc::c_long) -> io::Result<Forked> {
     match i32::try_from(pid) {
         Ok(-1) | Err(_) => Err(io::Error::last_os_error()),
         Ok(0) => Ok(Forked::Child),

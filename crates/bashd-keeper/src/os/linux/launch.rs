@@ -4,7 +4,8 @@
 //! sandbox. The child shares the keeper's memory until it execs (the keeper is suspended
 //! meanwhile), so nothing is copied and an error is just a value left in a struct.
 
-use super::{namespaces, signals};
+use super::child::{self, Child, ChildBonds, ChildDirectory};
+pub use super::child::{Controls, LaunchStep};
 use crate::variables::Variables;
 use rustix::process::Pid;
 use seccompiler::sock_filter;
@@ -15,9 +16,6 @@ use std::ptr;
 
 /// Stack of the child between clone and exec; it makes a handful of system calls.
 const STACK_BYTES: usize = 64 * 1024;
-
-/// The lowest descriptor that the shell must not see.
-const FIRST_PRIVATE_FD: RawFd = 3;
 
 /// What is to be started.
 #[derive(Clone, Copy)]
@@ -30,6 +28,9 @@ pub struct Launch<'a> {
     pub env: &'a Variables,
     /// Working directory.
     pub cwd: BorrowedFd<'a>,
+    /// Where the program goes by itself, if that is known: a confined one does not start without
+    /// it.
+    pub goes_to: Option<&'a CStr>,
     /// stdin, stdout, stderr; each above 2.
     pub stdio: [BorrowedFd<'a>; 3],
     /// More descriptors, which become 3 and up: a script that is too long for an argument, or what
@@ -57,107 +58,116 @@ pub struct Bonds<'a> {
     pub ruleset: BorrowedFd<'a>,
     /// A filter of system calls.
     pub program: &'a [sock_filter],
-    /// In a view of its own: the path where it begins, and the device and inode that must be there,
-    /// if they can be compared. It is then a child of our parent.
-    pub directory: Option<(&'a CStr, Option<(u64, u64)>)>,
+    /// Who wants the listener of the filter, if it has one.
+    pub watcher: Option<BorrowedFd<'a>>,
 }
 
-/// Which terminal becomes the session's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Controls {
-    /// None: nothing can prompt a person.
-    Nothing,
-    /// The one on stdout.
-    Stdout,
-}
-
-/// Everything the child needs, as plain values, and the place where it leaves an error.
-struct Child {
-    program: *const c_char,
-    argv: *const *const c_char,
-    env: *const *const c_char,
-    cwd: RawFd,
-    stdio: [RawFd; 3],
-    extra: *mut RawFd,
-    extra_count: usize,
-    controls: Controls,
-    group: Option<RawFd>,
-    limits: *const (u32, u64, u64),
-    limit_count: usize,
-    bonds: Option<ChildBonds>,
-    errno: c_int,
-}
-
-/// The bonds of a child, as plain values.
-struct ChildBonds {
-    ruleset: RawFd,
-    program: libc::sock_fprog,
-    directory: Option<(*const c_char, Option<(u64, u64)>)>,
-}
-
-impl ChildBonds {
-    fn of(bonds: &Bonds<'_>) -> io::Result<Self> {
-        let filter: *const sock_filter = bonds.program.as_ptr();
-        Ok(Self {
-            ruleset: bonds.ruleset.as_raw_fd(),
+impl Bonds<'_> {
+    /// As plain values, valid as long as these are.
+    pub(super) fn plain(&self) -> io::Result<ChildBonds> {
+        let filter: *const sock_filter = self.program.as_ptr();
+        Ok(ChildBonds {
+            ruleset: self.ruleset.as_raw_fd(),
             program: libc::sock_fprog {
-                len: u16::try_from(bonds.program.len()).map_err(io::Error::other)?,
+                len: u16::try_from(self.program.len()).map_err(io::Error::other)?,
                 filter: filter.cast::<libc::sock_filter>().cast_mut(),
             },
-            directory: bonds.directory.map(|(path, there)| (path.as_ptr(), there)),
+            watcher: self.watcher.map(|door| door.as_raw_fd()),
         })
     }
 }
 
+/// What could not be done in order to start a program, and why.
+#[derive(Debug)]
+pub struct LaunchError {
+    /// The step that failed.
+    pub step: LaunchStep,
+    /// The system's word.
+    pub error: io::Error,
+}
+
+impl LaunchError {
+    /// What was being done, for a person.
+    pub fn doing(&self, what: &Launch<'_>) -> String {
+        match self.step {
+            LaunchStep::Process => "make a process".to_owned(),
+            LaunchStep::Session => "make a session of its own".to_owned(),
+            LaunchStep::Bonds => "apply what confines it".to_owned(),
+            LaunchStep::Limits => "enter its control group and set its limits".to_owned(),
+            LaunchStep::Directory => "go to its working directory".to_owned(),
+            LaunchStep::Descriptors => "place its descriptors".to_owned(),
+            LaunchStep::Terminal => "take its terminal".to_owned(),
+            LaunchStep::Program => what.program.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// What the child was given, and the place where it leaves an error.
+struct Attempt {
+    child: Child,
+    bonds: Option<ChildBonds>,
+    failed: LaunchStep,
+    errno: c_int,
+}
+
 /// Starts the program in its own session and returns its pid; the error is the child's own.
-pub fn launch(what: &Launch<'_>, held: &Hold<'_>) -> io::Result<Pid> {
+pub fn launch(what: &Launch<'_>, held: &Hold<'_>) -> Result<Pid, LaunchError> {
+    let at = |step| move |error| LaunchError { step, error };
     let argv = pointers(what.argv.iter().map(CString::as_c_str));
     let env = pointers(what.env.c_strings());
     let mut extra: Vec<RawFd> = what.extra.iter().map(AsRawFd::as_raw_fd).collect();
-    let mut child = Child {
-        program: what.program.as_ptr(),
-        argv: argv.as_ptr(),
-        env: env.as_ptr(),
-        cwd: what.cwd.as_raw_fd(),
-        stdio: what.stdio.map(|fd| fd.as_raw_fd()),
-        extra: extra.as_mut_ptr(),
-        extra_count: extra.len(),
-        controls: what.controls,
-        group: held.group.map(|fd| fd.as_raw_fd()),
-        limits: held.limits.as_ptr(),
-        limit_count: held.limits.len(),
-        bonds: held.bonds.as_ref().map(ChildBonds::of).transpose()?,
+    let bonds = held.bonds.as_ref().map(Bonds::plain).transpose();
+    let mut attempt = Attempt {
+        child: Child {
+            program: what.program.as_ptr(),
+            argv: argv.as_ptr(),
+            env: env.as_ptr(),
+            directory: ChildDirectory::Open(what.cwd.as_raw_fd()),
+            stdio: what.stdio.map(|fd| fd.as_raw_fd()),
+            extra: extra.as_mut_ptr(),
+            extra_count: extra.len(),
+            controls: what.controls,
+            group: held.group.map(|fd| fd.as_raw_fd()),
+            limits: held.limits.as_ptr(),
+            limit_count: held.limits.len(),
+        },
+        bonds: bonds.map_err(at(LaunchStep::Bonds))?,
+        failed: LaunchStep::Process,
         errno: 0,
     };
-    let is_in_view = held.bonds.is_some_and(|bonds| bonds.directory.is_some());
-    let parent = if is_in_view { libc::CLONE_PARENT } else { 0 };
     // Not zeroed: the child touches only a page or two of it.
     let mut stack = Vec::<u128>::with_capacity(STACK_BYTES / size_of::<u128>());
     let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
     // SAFETY: the child runs `set_up_and_exec` on its own aligned stack while this thread is
-    // suspended (CLONE_VFORK); `child`, `argv`, `env`, `extra` and `stack` outlive that. The
+    // suspended (CLONE_VFORK); `attempt`, `argv`, `env`, `extra` and `stack` outlive that. The
     // process has no other thread and no signal handler.
     #[expect(unsafe_code, reason = "clone has no safe wrapper")]
     let pid = unsafe {
         libc::clone(
             set_up_and_exec,
             top.cast(),
-            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | parent,
-            (&raw mut child).cast(),
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            (&raw mut attempt).cast(),
         )
     };
     if pid == -1 {
-        return Err(io::Error::last_os_error());
+        return Err(at(LaunchStep::Process)(io::Error::last_os_error()));
     }
-    let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("clone returned no pid"))?;
+    let pid = Pid::from_raw(pid)
+        .ok_or_else(|| at(LaunchStep::Process)(io::Error::other("clone returned no pid")))?;
     // SAFETY: written by the child before it ended, which was before clone returned.
     #[expect(unsafe_code, reason = "the child wrote through a pointer")]
-    let errno = unsafe { ptr::read_volatile(&raw const child.errno) };
+    let (errno, failed) = unsafe {
+        (
+            ptr::read_volatile(&raw const attempt.errno),
+            ptr::read_volatile(&raw const attempt.failed),
+        )
+    };
     if errno == 0 {
         return Ok(pid);
     }
     let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
-    Err(io::Error::from_raw_os_error(errno))
+    Err(at(failed)(io::Error::from_raw_os_error(errno)))
 }
 
 fn pointers<'a>(strings: impl Iterator<Item = &'a CStr>) -> Vec<*const c_char> {
@@ -168,170 +178,19 @@ fn pointers<'a>(strings: impl Iterator<Item = &'a CStr>) -> Vec<*const c_char> {
 /// Runs in the child, on borrowed memory: system calls only, no allocation, no return to Rust code
 /// of the keeper.
 extern "C" fn set_up_and_exec(argument: *mut c_void) -> c_int {
-    // SAFETY: `launch` passes a `Child` that lives until exec, and is suspended meanwhile.
+    // SAFETY: `launch` passes an `Attempt` that lives until exec, and is suspended meanwhile.
     #[expect(unsafe_code, reason = "runs between clone and exec")]
     unsafe {
-        let child = &mut *argument.cast::<Child>();
-        signals::restore_defaults();
-        if become_leader().is_some()
-            && restrain(child).is_some()
-            && go_to_directory(child).is_some()
-            && tie(child).is_some()
-            && place_descriptors(child).is_some()
-            && take_terminal(child).is_some()
-            && give_up_rights(child).is_some()
-        {
-            libc::execve(child.program, child.argv, child.env);
+        let attempt = &mut *argument.cast::<Attempt>();
+        let mut ready = child::lead();
+        if let (Ok(()), Some(bonds)) = (ready, &attempt.bonds) {
+            ready = child::bind(bonds);
         }
-        child.errno = *libc::__errno_location();
+        attempt.failed = match ready {
+            Ok(()) => child::become_program(&attempt.child),
+            Err(step) => step,
+        };
+        attempt.errno = *libc::__errno_location();
         libc::_exit(127)
     }
-}
-
-/// Gives the child its own session and process group, and makes it die with its keeper as a second
-/// line of defence.
-fn become_leader() -> Option<()> {
-    // SAFETY: plain system calls.
-    #[expect(unsafe_code, reason = "runs between clone and exec")]
-    let done =
-        unsafe { libc::setsid() != -1 && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 };
-    done.then_some(())
-}
-
-/// Goes where the program begins. Into a view of its own no descriptor of a directory leads: it is
-/// entered by its path there, which must be the same directory.
-fn go_to_directory(child: &Child) -> Option<()> {
-    let view = child.bonds.as_ref().and_then(|bonds| bonds.directory);
-    // SAFETY: plain system calls; the path is borrowed from the suspended parent, and all zeroes is
-    // a valid value of the plain struct.
-    #[expect(unsafe_code, reason = "runs between clone and exec")]
-    unsafe {
-        let Some((path, expected)) = view else {
-            return (libc::fchdir(child.cwd) == 0).then_some(());
-        };
-        let mut found: libc::stat = std::mem::zeroed();
-        if libc::chdir(path) != 0 || libc::stat(c".".as_ptr(), &raw mut found) != 0 {
-            return None;
-        }
-        if expected.is_some_and(|there| there != (found.st_dev, found.st_ino)) {
-            *libc::__errno_location() = libc::ESTALE;
-            return None;
-        }
-    }
-    Some(())
-}
-
-/// Ties the process to its ruleset; no program that it executes can get more rights.
-fn tie(child: &Child) -> Option<()> {
-    let Some(bonds) = &child.bonds else {
-        return Some(());
-    };
-    // SAFETY: plain system calls.
-    #[expect(unsafe_code, reason = "runs between clone and exec")]
-    let done = unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::syscall(libc::SYS_landlock_restrict_self, bonds.ruleset, 0) == 0
-    };
-    done.then_some(())
-}
-
-/// Gives up capabilities, and system calls: the last thing, since what came before needed both.
-fn give_up_rights(child: &Child) -> Option<()> {
-    let Some(bonds) = &child.bonds else {
-        return Some(());
-    };
-    // SAFETY: plain system calls; the filter is borrowed from the suspended parent.
-    #[expect(unsafe_code, reason = "runs between clone and exec")]
-    let done = unsafe {
-        namespaces::give_up_capabilities()
-            && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
-            && libc::syscall(
-                libc::SYS_seccomp,
-                libc::SECCOMP_SET_MODE_FILTER,
-                0,
-                &raw const bonds.program,
-            ) == 0
-    };
-    done.then_some(())
-}
-
-/// Enters the control group, and lowers the limits of this process and of everything it will start.
-fn restrain(child: &Child) -> Option<()> {
-    // SAFETY: plain system calls; the limits are borrowed from the suspended keeper.
-    #[expect(unsafe_code, reason = "runs between clone and exec")]
-    unsafe {
-        if let Some(group) = child.group
-            && libc::write(group, c"0".as_ptr().cast(), 1) != 1
-        {
-            return None;
-        }
-        for index in 0..child.limit_count {
-            let (which, soft, hard) = *child.limits.add(index);
-            let mut limit = libc::rlimit {
-                rlim_cur: 0,
-                rlim_max: 0,
-            };
-            if libc::getrlimit(which, &raw mut limit) != 0 {
-                return None;
-            }
-            limit.rlim_max = limit.rlim_max.min(hard);
-            limit.rlim_cur = limit.rlim_max.min(soft);
-            if libc::setrlimit(which, &raw const limit) != 0 {
-                return None;
-            }
-        }
-    }
-    Some(())
-}
-
-/// Makes the terminal the session's own, so that keys become signals and job control works.
-fn take_terminal(child: &Child) -> Option<()> {
-    if child.controls == Controls::Nothing {
-        return Some(());
-    }
-    // SAFETY: a plain system call; stdout is in place.
-    #[expect(unsafe_code, reason = "runs between clone and exec")]
-    let taken = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCSCTTY, 0) };
-    (taken == 0).then_some(())
-}
-
-fn place_descriptors(child: &Child) -> Option<()> {
-    // SAFETY: plain system calls; the extra descriptors are borrowed from the suspended keeper. The
-    // sources of 0 to 2 are above 2, so that no dup2 overwrites a later one, and the extra ones
-    // come last.
-    #[expect(unsafe_code, reason = "runs between clone and exec")]
-    unsafe {
-        for (target, &source) in (0..).zip(&child.stdio) {
-            if libc::dup2(source, target) == -1 {
-                return None;
-            }
-        }
-        let first_private = place_extra(child)?;
-        // A kernel without close_range does no harm: everything of ours is close-on-exec.
-        libc::syscall(libc::SYS_close_range, first_private, c_int::MAX, 0);
-    }
-    Some(())
-}
-
-/// Puts the extra descriptors into their places; returns the number behind the last.
-fn place_extra(child: &Child) -> Option<RawFd> {
-    let end = FIRST_PRIVATE_FD + RawFd::try_from(child.extra_count).ok()?;
-    // SAFETY: plain system calls; the numbers are borrowed from the suspended keeper.
-    #[expect(unsafe_code, reason = "runs between clone and exec")]
-    unsafe {
-        // One that is in the place of another goes out of the way. So does one that is in its own:
-        // a dup2 onto itself would leave close-on-exec set.
-        for index in 0..child.extra_count {
-            let source = child.extra.add(index);
-            if *source < end {
-                *source = libc::fcntl(*source, libc::F_DUPFD_CLOEXEC, end);
-            }
-        }
-        for (index, target) in (0..child.extra_count).zip(FIRST_PRIVATE_FD..) {
-            if libc::dup2(*child.extra.add(index), target) == -1 {
-                return None;
-            }
-        }
-    }
-    Some(end)
 }

@@ -85,11 +85,33 @@ pub(super) fn adopt_quietly() {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
 }
 
+/// `_LINUX_CAPABILITY_VERSION_3`.
+const CAPABILITIES: u32 = 0x2008_0522;
+
 /// The header and the three sets of `capset`, in their second form.
 #[repr(C)]
 struct CapabilityHeader {
     version: u32,
     pid: i32,
+}
+
+/// Uses no capability any more, though it keeps those that it may have: what is asked for by the
+/// real user (`access`) still tells what they allow.
+pub(super) fn lay_down_capabilities() {
+    let header = CapabilityHeader {
+        version: CAPABILITIES,
+        pid: 0,
+    };
+    let mut sets = [0_u32; 6];
+    // SAFETY: plain system calls; the header and the sets outlive them.
+    #[expect(unsafe_code, reason = "these have no safe wrappers")]
+    unsafe {
+        libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr());
+        // Effective, permitted, inheritable; twice.
+        let [_, low, _, _, high, _] = sets;
+        sets = [0, low, 0, 0, high, 0];
+        libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr());
+    }
 }
 
 /// Gives up every capability, for this process and for whatever it will execute, also as root.
@@ -99,8 +121,6 @@ struct CapabilityHeader {
 /// System calls only: it may run between clone and exec.
 #[expect(unsafe_code, reason = "runs between clone and exec")]
 pub(super) unsafe fn give_up_capabilities() -> bool {
-    /// `_LINUX_CAPABILITY_VERSION_3`.
-    const VERSION: u32 = 0x2008_0522;
     /// There are 41 today; beyond the last the kernel says so.
     const MOST: libc::c_int = 64;
     // SAFETY: plain system calls; the header and the sets outlive theirs.
@@ -119,7 +139,7 @@ pub(super) unsafe fn give_up_capabilities() -> bool {
             0,
         );
         let header = CapabilityHeader {
-            version: VERSION,
+            version: CAPABILITIES,
             pid: 0,
         };
         let none = [0_u32; 6];

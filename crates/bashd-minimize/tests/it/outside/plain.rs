@@ -20,6 +20,10 @@ static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
 /// To a column of the same line: what follows may be another frame.
 static TO_COLUMN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\x1b\[\d*G").expect("a pattern"));
 
+/// A link.
+static LINK: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\x1b\]8;[^;]*;([^\x07\x1b]+)").expect("a pattern"));
+
 /// Up by some lines.
 static UP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\x1b\[(\d*)A").expect("a pattern"));
 
@@ -32,6 +36,8 @@ pub(crate) struct PlainText {
     pub(crate) told: usize,
     /// How often each text stood on a line at any time, as it was and as it was written over.
     seen: HashMap<String, usize>,
+    /// The addresses of its links.
+    links: Vec<String>,
 }
 
 impl PlainText {
@@ -73,7 +79,18 @@ impl PlainText {
             lines,
             told: last_frames.saturating_sub(written_over),
             seen,
+            links: LINK
+                .captures_iter(raw)
+                .map(|found| found[1].to_owned())
+                .collect(),
         }
+    }
+
+    /// A shown line without colours that it kept, and without addresses of links in it.
+    pub(crate) fn as_compared(&self, line: &str) -> String {
+        let clean = ESCAPE.replace_all(line, "");
+        let without = |line: String, link: &String| line.replace(&format!(" <{link}>"), "");
+        self.links.iter().fold(clean.into_owned(), without)
     }
 
     /// How often a text stood on a line.

@@ -137,6 +137,7 @@ impl WrittenOut {
             word: mark_before(footer, " is each word below it"),
         };
         let lines = below_headings(&all, &mut 0, "", marks);
+        let lines = lines.iter().map(|line| plain.as_compared(line)).collect();
         let lines = without_notices(lines, plain, &mut falsehoods);
         let lines = with_references(lines, plain, &mut falsehoods);
         let lines = with_repeats(lines, plain, &mut falsehoods);
@@ -164,7 +165,6 @@ struct NamedMarks {
 /// The lines below an indent, each with its heading around it.
 fn below_headings(all: &[&str], at: &mut usize, indent: &str, marks: NamedMarks) -> Vec<String> {
     let mut out = Vec::new();
-    let mut heading = ("", ' ');
     while let Some(line) = all.get(*at).and_then(|line| line.strip_prefix(indent)) {
         *at += 1;
         let has = |mark: &char| line.contains(*mark);
@@ -172,10 +172,6 @@ fn below_headings(all: &[&str], at: &mut usize, indent: &str, marks: NamedMarks)
             out.push(line.to_owned());
             continue;
         };
-        // The mark alone is the heading before.
-        if line.trim_start() != mark.to_string() {
-            heading = (line, mark);
-        }
         let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
         let below = format!("{indent}{} ", line.split_at(blanks).0);
         let mut members = Vec::new();
@@ -187,11 +183,7 @@ fn below_headings(all: &[&str], at: &mut usize, indent: &str, marks: NamedMarks)
                 members.extend(row.split(' ').map(str::to_owned));
             }
         }
-        out.extend(
-            members
-                .iter()
-                .map(|member| heading.0.replace(heading.1, member)),
-        );
+        out.extend(members.iter().map(|member| line.replace(mark, member)));
     }
     out
 }
@@ -240,10 +232,7 @@ fn with_references(
         let count: usize = found[2].parse().unwrap_or(1);
         let first = &found[1];
         // A reference has the first characters of the line that it means, the latest such one.
-        let begins_so = |earlier: &String| {
-            let blanks = [' ', '\t'];
-            earlier.trim_start_matches(blanks).starts_with(first)
-        };
+        let begins_so = |earlier: &String| earlier.starts_with(first);
         let from = out.iter().rposition(begins_so);
         let block = from.and_then(|from| out.get(from..from + count));
         match block.map(<[String]>::to_vec) {
@@ -329,13 +318,7 @@ fn the_judge_finds_what_is_false_and_what_is_lost() {
         verdict.falsehoods.is_empty() && verdict.lost.is_empty(),
         "{verdict:?}"
     );
-    let headed = "src/…: x\n a.c:1\nan error\n…\n b.c:2\n[minimized: … marks where the lines below it differ]\n";
-    let verdict = judge("src/a.c:1: x\nan error\nsrc/b.c:2: x\n", headed);
-    assert!(
-        verdict.falsehoods.is_empty() && verdict.lost.is_empty(),
-        "{verdict:?}"
-    );
-    let rows = "src/•: x\n a b\n c\nan error\n•\n d\n[minimized: • is each word below it]\n";
+    let rows = "src/•: x\n a b\n c\nan error\nsrc/d: x\n[minimized: • is each word below it]\n";
     let verdict = judge("src/a: x\nsrc/b: x\nsrc/c: x\nan error\nsrc/d: x\n", rows);
     assert!(
         verdict.falsehoods.is_empty() && verdict.lost.is_empty(),

@@ -239,7 +239,12 @@ const FOR_MACHINES: &[&str] = &[
 fn searches(name: &str, command: &SimpleCommand, written: &SimpleCommand) -> Option<DefaultRule> {
     let words = command.arguments();
     let for_machines = |word: &Word| {
-        has_short(word, "qcoZ", "efABCmgtTdDjr")
+        let values = if name == "rg" {
+            "efABCmgtTdDjr"
+        } else {
+            "efABCmdD"
+        };
+        has_short(word, "qcoZ", values)
             || word
                 .known()
                 .is_some_and(|text| FOR_MACHINES.contains(&text))

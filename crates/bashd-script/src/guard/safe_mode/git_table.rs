@@ -138,6 +138,7 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
         &[],
     ),
     row("count-objects", options(short("vH", "", ""), &[NAMES]), &[]),
+    row("verify-pack", options(short("vs", "", ""), &[NAMES]), &[]),
     row(
         "version",
         options(short("", "", ""), &[&["build-options"]]),

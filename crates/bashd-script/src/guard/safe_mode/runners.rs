@@ -4,6 +4,7 @@
 use super::StepWord;
 use super::options::{Long, Number, Operands, Options, Short, shown};
 use super::policy::PolicyDenial;
+use crate::script::WordPart;
 
 const PYTEST: Options = Options {
     short: Short::Only {
@@ -217,13 +218,23 @@ const XCODEBUILD_BEGINNINGS: &[&str] = &[
 ];
 
 pub(super) fn pytest(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
+    let accepted = "pytest [PATH…] [-k EXPRESSION] [-m MARKERS] [-x] [-v], with paths below here";
+    // A test elsewhere is other code.
+    let is_far = |word: &&StepWord| match word {
+        StepWord::Literal(text) => !text.starts_with('-') && !stays_here(text),
+        StepWord::Pattern(parts) => parts.iter().any(|part| match part {
+            WordPart::Text(text) => !stays_here(text),
+            _ => false,
+        }),
+    };
+    if let Some(word) = arguments.iter().find(is_far) {
+        return Err(PolicyDenial::new(
+            format!("pytest with {}", shown(word)),
+            accepted,
+        ));
+    }
     let read = PYTEST.read(arguments).map(drop);
-    read.map_err(|what| {
-        PolicyDenial::new(
-            format!("pytest with {what}"),
-            "pytest [PATH…] [-k EXPRESSION] [-m MARKERS] [-x] [-v]",
-        )
-    })
+    read.map_err(|what| PolicyDenial::new(format!("pytest with {what}"), accepted))
 }
 
 pub(super) fn swift(arguments: &[StepWord]) -> Result<(), PolicyDenial> {

@@ -293,6 +293,18 @@ impl Sessions {
     }
 
     /// Where an owner's session of this name is, while it waits for its next call.
+    /// Whether there is one that waits for its next call, or has one.
+    pub(crate) fn has_some(&self) -> bool {
+        // Its keeper ends one that was idle for too long.
+        let is_there = |seat: &Arc<Seat>| match (seat.if_idle(), self.limits.idle) {
+            (Some((Some(since), ..)), Some(longest)) => since.elapsed() < longest,
+            (Some(_), _) => true,
+            (None, _) => seat.is_used(),
+        };
+        self.seats().values().any(is_there)
+    }
+
+    /// Where its shell is, if no call uses it.
     pub(crate) fn directory_of(&self, owner: &str, name: &str) -> Option<PathBuf> {
         let seats = self.seats();
         let mut own = seats

@@ -186,6 +186,9 @@ impl SessionTurn {
                 Ok(TurnOutcome::Ran(Box::new(run)))
             }
             Err(error) => {
+                if error.kind() == ErrorKind::KeeperLost {
+                    call.clean_up().await;
+                }
                 let mut run = call.abandon().map(Box::new);
                 match &mut run {
                     Some(run) => run.session_reset = Some(Reset::Lost),
@@ -314,10 +317,10 @@ async fn open(
         restraint: plan.restraint.clone(),
     };
     for attempt in 0..2 {
-        let connection = keepers.take().await?;
+        let connection = keepers.take_plain().await?;
         match connection.send(&message, &[plan.cwd.fd.as_fd()]).await {
             Ok(()) => {
-                keepers.refill();
+                keepers.refill_plain();
                 return Ok(connection);
             }
             // A spare that somebody killed while it waited.
@@ -334,6 +337,7 @@ fn message(plan: &Plan, session: &SessionPlan, form: CallForm, telling: Telling)
         is_watched: telling.is_watched,
         tells_ahead: telling.tells_ahead,
         text: session.text.clone(),
+        run: session.run.clone(),
         timeout_us: micros(plan.limits.timeout),
         grace_us: micros(plan.limits.grace),
         drain_silence_us: micros(plan.limits.drain_silence),

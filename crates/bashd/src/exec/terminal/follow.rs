@@ -9,7 +9,7 @@ use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
 use crate::exec::{ClientRun, EndedBy, Exit, OutputWatch, Run, RunFailure};
 use crate::minimize::ShellMasks;
-use crate::plan::{ClientEnvironment, Plan};
+use crate::plan::{ClientEnvironment, Dealings, Plan};
 use std::convert::Infallible;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +70,7 @@ pub(crate) async fn run(
     let run = Run {
         exit: exit.map_or(Exit::Unknown, |exit| status(&exit)),
         ended_by: ending.by.get().copied(),
-        out,
+        out: out.into(),
         err: None,
         ran_for,
         pid: 0,
@@ -84,8 +84,12 @@ pub(crate) async fn run(
         }),
         limits: None,
         confinement: None,
+        dealings: Dealings::default(),
+        grantable: None,
+        changes: None,
         began_in: None,
         masks: ShellMasks::default(),
+        goes_on: false,
         writers: Writers::Left,
         link: None,
     };

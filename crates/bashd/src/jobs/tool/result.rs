@@ -88,8 +88,8 @@ fn told(
         });
         return told.map_err(|error| error.to_string());
     }
-    let raw = reading.view(Stream::Out).ok_or_else(String::new)?;
-    let keep = || artifacts.keep_job(profile, job, raw.source());
+    let raw = reading.raw(Stream::Out).ok_or_else(String::new)?;
+    let keep = || artifacts.keep_job(profile, job, raw);
     of_job(profile, view, &ending, keep).map_err(|error| error.to_string())
 }
 

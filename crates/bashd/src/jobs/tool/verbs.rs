@@ -8,11 +8,11 @@ use crate::event::Stream;
 use crate::jobs::news::JobWatch;
 use crate::jobs::output::{MUCH, OutputSource};
 use crate::jobs::{Condition, Job, Jobs, Typing, WaitFor, Whose};
+use crate::output::Source;
 use crate::output::in_memory::InMemory;
 use crate::output::since::Since;
 use crate::output::view::View;
 use crate::output::window::Window;
-use crate::output::{Source, StreamPiece};
 use crate::plan::Streams;
 use crate::profile::Profile;
 use crate::profile::facts::{Did, Facts, JobFacts, Progress, Unrun};
@@ -73,6 +73,7 @@ pub(crate) async fn answer(
                 profile,
                 progress,
                 job: Some(JobFacts::from(&job)),
+                terminal: None,
                 tool: &tool.name,
                 did: Did {
                     took: Some(begun.elapsed()),
@@ -109,6 +110,7 @@ fn refused(profile: &Profile, tool: &FurtherTool, message: &str, begun: Instant)
         profile,
         progress: Progress::Unrun(Unrun::Refused, message),
         job: None,
+        terminal: None,
         tool: &tool.name,
         did: Did::default(),
     };
@@ -293,8 +295,8 @@ impl OutputPart {
         }
         let matching: Vec<_> = matching.iter().map(|text| InMemory(text)).collect();
         let mut shown: Box<dyn Iterator<Item = View<'_>>> = match &self.filter {
-            Some(_) => Box::new(matching.iter().map(|text| View::of(text))),
-            None => Box::new(rests.iter().map(|rest| View::of(rest))),
+            Some(_) => Box::new(matching.iter().map(|text| View::of_shown(text))),
+            None => Box::new(rests.iter().map(|rest| View::of_shown(rest))),
         };
         let out = shown.next().ok_or("the output is gone")?;
         let views = Views::of_streams(out, shown.next());
@@ -322,7 +324,7 @@ fn matching_lines(source: &dyn Source, filter: &Regex) -> io::Result<String> {
     while at < source.len() && found.len() < FILTERED {
         let end = source.len().min(at + STEP);
         for piece in source.read(at..end)? {
-            let StreamPiece::Kept(bytes) = piece else {
+            let Some(bytes) = piece.shown() else {
                 continue;
             };
             for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -389,6 +391,7 @@ pub(super) fn about(profile: &Profile, job: &Job, parts: &[ReplyPart]) -> String
         profile,
         progress,
         job: Some(JobFacts::from(job)),
+        terminal: None,
         tool: &profile.tool.name,
         did: Did::default(),
     };

@@ -13,7 +13,7 @@ fn left(source: &Fixed, limits: LineLimits) -> String {
     let pieces = limited.read(0..limited.len()).unwrap();
     let shown = pieces.into_iter().map(|piece| match piece {
         StreamPiece::Kept(bytes) => String::from_utf8(bytes).unwrap(),
-        StreamPiece::Dropped(bytes) => format!("<{bytes}>"),
+        StreamPiece::Dropped(bytes) | StreamPiece::Replaced { bytes, .. } => format!("<{bytes}>"),
     });
     shown.collect()
 }

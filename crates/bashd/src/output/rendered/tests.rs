@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 fn window(max: usize, head: usize, tail: usize) -> Window {
     Window {
+        unit: crate::output::TextUnit::Bytes,
         max,
         head,
         tail,

@@ -27,6 +27,9 @@ pub struct OutputRules {
     /// Bytes of text after which a line is cut; needs rendered text. `None`: lines are not cut.
     #[serde(default)]
     pub line_bytes: Option<usize>,
+    /// Whether secrets are replaced in everything that is shown of it (`docs/secrets.md`).
+    #[serde(default)]
+    pub hides_secrets: bool,
     /// When the whole output is stored.
     #[serde(default)]
     pub artifacts: ArtifactsWhen,
@@ -56,6 +59,8 @@ pub enum TrimRule {
     End,
     /// These, and blank lines at the beginning.
     BlankLines,
+    /// All blanks at both ends.
+    Both,
 }
 
 /// What happens to text that programs write for terminals.
@@ -117,7 +122,7 @@ impl OutputRules {
                 let joined = Joined::new([out, err], &self.separator);
                 CutStreams::One(cut(&joined)?)
             }
-            (StreamDisplay::Apart, Some(err)) => CutStreams::Apart(cut(out)?, cut(err)?),
+            (StreamDisplay::Apart, Some(err)) => CutStreams::Apart(cut(out)?, Box::new(cut(err)?)),
             (StreamDisplay::Together | StreamDisplay::Apart, None) => CutStreams::One(cut(out)?),
         };
         Ok(CutOutput { window, streams })
@@ -173,7 +178,7 @@ pub(crate) struct CutOutput<'a> {
 #[derive(Debug)]
 enum CutStreams {
     One(Windowed),
-    Apart(Windowed, Windowed),
+    Apart(Windowed, Box<Windowed>),
 }
 
 impl CutOutput<'_> {

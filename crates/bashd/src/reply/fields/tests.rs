@@ -1,6 +1,7 @@
 //! Tests of the list of fields: against what is written, and against the docs, in both directions.
 
 use super::*;
+use crate::changes::{ChangesSummary, ListedPath};
 use crate::reply::Reply;
 use serde::de::DeserializeOwned;
 use serde_json::to_value;
@@ -42,8 +43,35 @@ fn full() -> Reply {
         confinement: Some(ConfinementInForce {
             level: Level::Landlock,
             preset: "workspace".to_owned(),
-            network: Network::None,
+            network: Network::Named,
+            hosts: vec![String::new()],
+            hosts_by: Some(HostAccess::Proxy),
+            files_watched: true,
             reason: text(),
+        }),
+        refused: vec![Refused {
+            kind: RefusedKind::Connect,
+            what: String::new(),
+            count: 1,
+        }],
+        grantable: Some(GrantableAccess {
+            write: vec![String::new()],
+            network: vec![String::new()],
+        }),
+        place: text(),
+        connections: vec![Connected {
+            host: String::new(),
+            count: 1,
+            sent: 1,
+            received: 1,
+        }],
+        changes: Some(ChangesSummary {
+            paths: vec![ListedPath {
+                path: String::new(),
+                kind: "created".to_owned(),
+            }],
+            conflicts: vec![String::new()],
+            ..ChangesSummary::running(String::new())
         }),
         ..Reply::default()
     }

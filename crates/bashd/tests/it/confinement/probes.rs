@@ -3,7 +3,7 @@
 
 use super::{CANARY, ConfinedEngine, plant};
 use bashd::Request;
-use bashd::config::Preset;
+use bashd::config::{Preset, RefusalReport};
 use bashd::plan::Level;
 use bashd_testkit::unprivileged::is_second_run;
 use bashd_testkit::{Home, as_each_user, loudly};
@@ -171,8 +171,8 @@ fn serve_sockets(path: &Path, name: &str) {
 /// What a probe tries, and whether it was possible.
 type Findings = BTreeMap<(usize, String, String), bool>;
 
-/// Runs all probes at a level, or unconfined.
-fn probe(servers: &Servers, level: Option<Level>) -> Findings {
+/// Runs all probes at a level, or unconfined; with its calls watched, or not.
+fn probe(servers: &Servers, level: Option<Level>, report: RefusalReport) -> Findings {
     let site = ConfinedEngine::with(Home::new(), |home, config| {
         let outside = home.root().join("outside");
         config.confinement.preset = Some(match level {
@@ -180,6 +180,7 @@ fn probe(servers: &Servers, level: Option<Level>) -> Findings {
             None => Preset::Off,
         });
         config.confinement.most = level.unwrap_or_default();
+        config.confinement.report = report;
         let seen = [Path::new("/"), &outside, &servers.directory];
         config.confinement.read = seen.map(|path| path.display().to_string()).to_vec();
         config.confinement.hide = vec!["~/hidden".to_owned()];
@@ -221,7 +222,17 @@ fn probe(servers: &Servers, level: Option<Level>) -> Findings {
 /// What a user can do unconfined, at `full`, at `landlock`.
 fn probe_all() -> [Findings; 3] {
     let servers = Servers::start();
-    [None, Some(Level::Full), Some(Level::Landlock)].map(|level| probe(&servers, level))
+    [None, Some(Level::Full), Some(Level::Landlock)].map(|level| {
+        let found = probe(&servers, level, RefusalReport::Network);
+        if level.is_some() {
+            let watched = probe(&servers, level, RefusalReport::All);
+            assert_eq!(
+                watched, found,
+                "{level:?}: being watched changes what holds"
+            );
+        }
+        found
+    })
 }
 
 /// The words of a user's two columns.

@@ -90,6 +90,28 @@ fn a_keeper_killed_with_its_fork_server_leaves_no_orphan() {
     });
 }
 
+/// Nothing is written down of a run that is younger than a second.
+#[test]
+fn a_young_keeper_killed_with_its_fork_server_leaves_no_orphan() {
+    as_each_user(|| {
+        let scene = Scene::new();
+        for call in [request(TREE), request(TREE).session("one")] {
+            let kill = |output: &str| {
+                let keeper = keeper_of(output);
+                let server = fork_server();
+                server.signal(Signal::KILL);
+                keeper.signal(Signal::KILL);
+                assert!(server.ends_within(PATIENCE) && keeper.ends_within(PATIENCE));
+            };
+            let Answer { reply, .. } = scene.run_and(call, has_line, kill);
+            let error = reply.error.clone().expect("an error");
+            assert!(error.contains("keeper was"), "{error}");
+            scene.everything_ends();
+            scene.still_works();
+        }
+    });
+}
+
 #[test]
 fn a_keeper_that_is_asked_to_end_ends_its_tree() {
     as_each_user(|| {

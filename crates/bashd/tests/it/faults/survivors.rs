@@ -41,7 +41,10 @@ fn a_background_sleep_stays_and_the_reply_does_not_wait() {
         );
         assert!(took < SLACK, "{took:?}");
         assert_eq!(reply.left_behind.len(), 1, "{reply:?}");
-        assert!(reply.text.contains("[left running: process "), "{reply:?}");
+        assert!(
+            reply.text.contains("[left running as job bg_1: process "),
+            "{reply:?}"
+        );
         let sleep = survivor(&reply.left_behind, "sleep 30");
         scene.still_works();
         assert!(sleep.lives());

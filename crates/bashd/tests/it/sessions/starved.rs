@@ -104,3 +104,82 @@ async fn no_descriptor_that_a_command_takes_wedges_its_session() {
         }
     }
 }
+
+/// Wherever the descriptors run out, the shell has not begun the call: another one runs it.
+#[tokio::test]
+async fn a_call_that_lacks_descriptors_runs_in_another_shell() {
+    let home = Home::new();
+    let session = Session::new(&home);
+    for most in 5..=14 {
+        session.run(&format!("kept=yes; ulimit -n {most}")).await;
+        let reply = session.run("echo \"[$kept]\"; (exit 7)").await;
+        assert_eq!(reply.exit_code, Some(7), "{most}: {reply:?}");
+        let shown = match &reply.session_reset {
+            None => "[yes]\n",
+            Some(_) => "[]\n",
+        };
+        assert_eq!(reply.output, shown, "{most}: {reply:?}");
+        session.run("exit").await;
+    }
+}
+
+/// bash keeps in high descriptors what the frame of a call replaces, and complains where one is
+/// gone: not in the call's output.
+#[tokio::test]
+async fn a_command_that_takes_descriptors_sees_nothing_of_the_frame() {
+    let home = Home::new();
+    let session = Session::new(&home);
+    for how in [">&-", ">file", "<>file", "</dev/null"] {
+        let all = (3..=40).map(|fd| format!("{fd}{how}")).collect::<Vec<_>>();
+        let each = (3..=20).map(|fd| format!("{fd}{how}"));
+        for taken in each.chain([all.join(" ")]) {
+            let command = format!("exec {taken}; echo out; echo err >&2; (exit 7)");
+            let reply = session.run(&command).await;
+            assert_eq!(reply.output, "out\nerr\n", "{taken}: {reply:?}");
+            assert_eq!(reply.exit_code, Some(7), "{taken}: {reply:?}");
+            let next = session.run("echo next; echo err >&2").await;
+            assert_eq!(next.output, "next\nerr\n", "after {taken}: {next:?}");
+            assert_eq!(next.session_reset, None, "after {taken}: {next:?}");
+        }
+        let written = std::fs::read_to_string(home.workspace().join("file"));
+        assert_eq!(written.unwrap_or_default(), "", "{how}");
+    }
+}
+
+/// What traces commands traces those of the call, and none of the frame.
+#[tokio::test]
+async fn what_traces_commands_shows_nothing_of_the_frame() {
+    let home = Home::new();
+    for (left_on, shown) in [
+        ("set -x", "++ echo out\nout\n++ echo err\nerr\n"),
+        (
+            "BASH_XTRACEFD=1; set -x",
+            "++ echo out\nout\n++ echo err\nerr\n",
+        ),
+        (
+            "PS4='$(echo p >&2)> '; set -x",
+            "p\n>> echo out\nout\np\n>> echo err\nerr\n",
+        ),
+        ("set -v", "echo out; echo err >&2\nout\nerr\n"),
+        (
+            "trap 'echo \"[$BASH_COMMAND]\"' DEBUG",
+            "[echo out]\nout\n[echo err 1>&2]\nerr\n",
+        ),
+        ("trap 'echo \"[$BASH_COMMAND]\"' ERR", "out\nerr\n"),
+        ("set -T; trap 'echo returned' RETURN", "out\nerr\n"),
+        (
+            "set -ETx; trap 'echo \"[$BASH_COMMAND]\"' DEBUG; exec 11>&- 12>&- 13>&-; set +x",
+            "[echo out]\nout\n[echo err 1>&2]\nerr\n",
+        ),
+    ] {
+        let session = Session::new(&home);
+        session.run(left_on).await;
+        for _ in 0..2 {
+            let reply = session.run("echo out; echo err >&2").await;
+            assert_eq!(reply.output, shown, "{left_on}: {reply:?}");
+            assert_eq!(reply.exit_code, Some(0), "{left_on}: {reply:?}");
+            assert_eq!(reply.session_reset, None, "{left_on}: {reply:?}");
+        }
+        session.run("exit").await;
+    }
+}

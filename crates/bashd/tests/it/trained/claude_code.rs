@@ -333,3 +333,19 @@ async fn c_18_what_is_left_running_keeps_no_call_waiting() {
     assert_eq!((reply.text.as_str(), reply.is_error), ("bg", false));
     end(&reply);
 }
+
+#[tokio::test]
+async fn c_24_limits_count_units_of_utf_16() {
+    let home = home();
+    let claude = Contract::new(&home, "claude-code");
+    // 60,000 bytes, 30,000 units.
+    let (text, _) = seen(&claude, "printf 'ä%.0s' $(seq 1 30000)").await;
+    assert_eq!(text.chars().count(), 30_000);
+    // 15,001 characters, 30,002 units.
+    let (text, _) = seen(&claude, "printf '🙂%.0s' $(seq 1 15001)").await;
+    assert!(text.starts_with("<persisted-output>\n"), "{text}");
+    assert_eq!(text.chars().filter(|one| *one == '🙂').count(), 1000);
+    let (text, _) = seen(&claude, "printf '🙂%.0s' $(seq 1 6000); exit 4").await;
+    assert!(text.contains("... [2000 characters truncated"), "{text}");
+    assert_eq!(text.chars().filter(|one| *one == '🙂').count(), 5000);
+}

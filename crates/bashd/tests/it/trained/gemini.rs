@@ -264,3 +264,28 @@ async fn g_12_the_directory_and_the_environment_of_a_command() {
     );
     assert!(reply.text.starts_with(&expected), "{}", reply.text);
 }
+
+#[tokio::test]
+async fn g_14_limits_count_units_of_utf_16() {
+    let home = home();
+    let gemini = Contract::new(&home, "gemini");
+    let text = call(
+        &gemini,
+        json!({ "command": "printf 'ä%.0s' $(seq 1 40000)" }),
+    )
+    .await
+    .text;
+    assert_eq!(text.chars().filter(|one| *one == 'ä').count(), 40_000);
+    let text = call(
+        &gemini,
+        json!({ "command": "printf '🙂%.0s' $(seq 1 25000)" }),
+    )
+    .await
+    .text;
+    assert!(
+        text.contains("... [10000 characters omitted] ..."),
+        "{}",
+        text.len()
+    );
+    assert_eq!(text.chars().filter(|one| *one == '🙂').count(), 20_000);
+}

@@ -9,6 +9,7 @@
 //! | `gemini` | the shell tools of Gemini CLI |
 //! | `codex` | `exec_command` and `write_stdin` of Codex |
 //! | `codex_shell` | its earlier `shell` and `shell_command` |
+//! | `openhands` | `terminal` of `OpenHands` |
 
 mod anthropic_bash;
 mod claude_code;
@@ -17,6 +18,7 @@ mod codex;
 mod codex_shell;
 mod gemini;
 mod openai_shell;
+mod openhands;
 
 use crate::profile_under_test::Contract;
 use bashd::config::{Config, Surroundings};

@@ -184,3 +184,17 @@ async fn s_10_local_shell_ends_what_takes_too_long() {
     assert_eq!(reply.result["metadata"]["exit_code"], 124);
     wait_until_nothing_runs(&home);
 }
+
+#[tokio::test]
+async fn s_13_limits_count_characters() {
+    let home = home();
+    let input =
+        |most: u64| json!({"commands": ["printf 'ä🙂%.0s' 1 2 3 4 5"], "max_output_length": most});
+    let shell = shell(&home);
+    let whole = output(&call(&shell, input(10)).await);
+    assert_eq!(whole[0]["stdout"], "ä🙂".repeat(5));
+    let cut = output(&call(&shell, input(4)).await);
+    let cut = cut[0]["stdout"].as_str().expect("a text").to_owned();
+    assert!(cut.starts_with("ä🙂\n[6 characters left out here"), "{cut}");
+    assert!(cut.ends_with("]\nä🙂"), "{cut}");
+}

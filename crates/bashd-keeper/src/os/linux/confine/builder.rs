@@ -1,33 +1,36 @@
-//! Makes the namespaces of a confined program, and starts it there.
+//! Makes the namespaces of a confined program, and a process in them that waits to become it.
 //!
 //! ```text
-//! keeper ── builder            makes the namespaces and the view; gone when the program runs
+//! keeper ── builder            makes the namespaces and the view; gone when the others are there
 //!    ├────── init    (pid 1)   mounts /proc, makes the view the root, then only adopts orphans
-//!    └────── program (pid 2)   a child of the keeper, which gets its status as any other
+//!    └────── waiter  (pid 2)   confined already; becomes the program when it is told which
 //! ```
 //!
 //! The keeper itself stays outside of every namespace: it sees the program by the machine's
-//! process ids, and keeps its rights. The builder is a whole fork, so it may allocate; init and
-//! program are its siblings (`CLONE_PARENT`). Init ends when its lifeline does, which the keeper
-//! holds, and the kernel then ends everything in its pid namespace.
+//! process ids, and keeps its rights. All of them are whole forks, so they may allocate; init and
+//! waiter are siblings of the builder (`CLONE_PARENT`), so the keeper gets the program's status as
+//! any other's. Init ends when its lifeline does, which the keeper holds, and the kernel then ends
+//! everything in its pid namespace.
 
 use super::super::descriptors::keep_only;
 use super::super::fork::{Forked, exit_now, fork, fork_sibling};
-use super::super::launch::{self, Bonds, Hold, Launch};
+use super::super::launch::Bonds;
 use super::super::namespaces;
+use super::super::network;
 use super::super::seclusion::seclude;
 use super::Trouble;
+use super::filter;
+use super::rules::FileRules;
 use super::view::ConfinedView;
-use super::{filter, rules};
-use crate::confinement::{Confinement, Level, Network};
+use super::waiter::{Waiter, wait_inside};
+use crate::confinement::{Confinement, HostAccess, Level};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
-use rustix::process::{DumpableBehavior, Pid, WaitOptions};
+use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
 use seccompiler::BpfProgram;
 use serde::{Deserialize, Serialize};
-use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 
 /// The longest answer: a pipe takes that much at once.
 const LONGEST_ANSWER: usize = 4096;
@@ -35,23 +38,43 @@ const LONGEST_ANSWER: usize = 4096;
 /// The processes in a new pid namespace.
 pub(super) struct Inhabitants {
     pub(super) init: Pid,
-    pub(super) program: Pid,
+    pub(super) waiter: Waiter,
+    /// How they get at hosts that they may connect to.
+    pub(super) hosts_by: Option<HostAccess>,
     /// When it is closed, all of them end.
-    pub(super) lifeline: OwnedFd,
+    lifeline: Option<OwnedFd>,
+}
+
+impl Inhabitants {
+    /// The first process, the one that waits, and what keeps both alive: for somebody who sees to
+    /// their end.
+    pub(super) fn release(mut self) -> (Pid, Pid, Option<OwnedFd>) {
+        (self.init, self.waiter.pid, self.lifeline.take())
+    }
+}
+
+impl Drop for Inhabitants {
+    fn drop(&mut self) {
+        if self.lifeline.is_some() {
+            end(self.init, Some(self.waiter.pid));
+        }
+    }
 }
 
 /// What a process says to the one that waits for it.
 #[derive(Debug, Serialize, Deserialize)]
 enum BuilderAnswer {
     Ready,
-    Started {
+    Built {
         init: i32,
-        program: i32,
+        waiter: i32,
+        hosts_by: Option<HostAccess>,
     },
+    /// What was made until then is to be ended.
     Failed {
         doing: String,
         errno: i32,
-        is_programs: bool,
+        init: Option<i32>,
     },
 }
 
@@ -62,78 +85,101 @@ impl From<Trouble> for BuilderAnswer {
         Self::Failed {
             doing,
             errno: trouble.error.raw_os_error().unwrap_or(libc::EINVAL),
-            is_programs: trouble.is_programs,
+            init: None,
         }
     }
 }
 
-/// Starts a program in namespaces of its own.
-pub(super) fn start(
-    what: &Launch<'_>,
-    held: &Hold<'_>,
+/// Where processes of ours expect what is made inside.
+#[derive(Default)]
+pub(super) struct DoorsOut {
+    /// The listeners of a proxy.
+    pub(super) proxy: Option<OwnedFd>,
+    /// The listener of a watcher.
+    pub(super) watcher: Option<OwnedFd>,
+}
+
+/// Makes namespaces with a view, and a process that waits there.
+pub(super) fn build(
     confinement: &Confinement,
+    (view, rules): (&ConfinedView, &FileRules),
+    doors: DoorsOut,
 ) -> Result<Inhabitants, Trouble> {
     let filter = filter::program(confinement, Level::Full)
         .map_err(Trouble::at("make a filter of system calls"))?;
-    let directory = path_of(what)?;
     let (answer, says) = pipe()?;
     let (ends, lifeline) = pipe()?;
+    let (socket, inner) = rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(|error| Trouble::new("open a socket", error.into()))?;
     let forked = fork().map_err(Trouble::at("fork"))?;
     let builder = match forked {
         Forked::Parent(builder) => builder,
         Forked::Child => {
-            drop((answer, lifeline));
+            drop((answer, lifeline, socket));
             let site = BuildingSite {
                 confinement,
+                view,
+                rules,
                 filter: &filter,
-                directory: &directory,
                 lifeline: ends,
+                socket: inner,
+                doors,
             };
-            let said = site.build(what, held).unwrap_or_else(BuilderAnswer::from);
+            let mut made = None;
+            let mut said = site.build(&mut made).unwrap_or_else(BuilderAnswer::from);
+            if let BuilderAnswer::Failed { init, .. } = &mut said {
+                *init = made.map(number);
+            }
             say(&says, &said);
             exit_now(0)
         }
     };
-    drop((says, ends));
+    drop((says, ends, inner, doors));
     let heard = hear(&answer);
     let _ = rustix::process::waitpid(Some(builder), WaitOptions::empty());
+    let nonsense = || Trouble::new("hear from a process", io::ErrorKind::InvalidData.into());
     match heard? {
-        BuilderAnswer::Started { init, program } => {
-            match (Pid::from_raw(init), Pid::from_raw(program)) {
-                (Some(init), Some(program)) => Ok(Inhabitants {
-                    init,
-                    program,
-                    lifeline,
-                }),
-                _ => Err(Trouble::new(
-                    "start the program",
-                    io::ErrorKind::InvalidData.into(),
-                )),
-            }
+        BuilderAnswer::Built {
+            init,
+            waiter,
+            hosts_by,
+        } => {
+            let pids = Pid::from_raw(init).zip(Pid::from_raw(waiter));
+            let (init, pid) = pids.ok_or_else(nonsense)?;
+            Ok(Inhabitants {
+                init,
+                waiter: Waiter { pid, socket },
+                hosts_by,
+                lifeline: Some(lifeline),
+            })
         }
-        BuilderAnswer::Failed {
-            doing,
-            errno,
-            is_programs,
-        } => Err(Trouble {
-            doing,
-            error: io::Error::from_raw_os_error(errno),
-            is_programs,
-        }),
-        BuilderAnswer::Ready => Err(Trouble::new(
-            "start the program",
-            io::ErrorKind::InvalidData.into(),
-        )),
+        BuilderAnswer::Failed { doing, errno, init } => {
+            if let Some(init) = init.and_then(Pid::from_raw) {
+                end(init, None);
+            }
+            Err(Trouble::new(&doing, io::Error::from_raw_os_error(errno)))
+        }
+        BuilderAnswer::Ready => Err(nonsense()),
     }
 }
 
-/// The path of the directory in which the program begins: by descriptor it would be in the
-/// machine's view, from which `..` leads everywhere.
-fn path_of(what: &Launch<'_>) -> Result<CString, Trouble> {
-    let link = format!("/proc/self/fd/{}", what.cwd.as_raw_fd());
-    let path = std::fs::read_link(link).map_err(Trouble::at("find the working directory"))?;
-    let path = OsString::from(path).into_vec();
-    CString::new(path).map_err(|error| Trouble::new("name the working directory", error.into()))
+/// Ends the first process of a pid namespace, a child of ours, and with it all that is in there:
+/// one of these is our child, too. It is waited for first, since the namespace does not end before
+/// everybody in it was waited for.
+pub fn end(init: Pid, inhabitant: Option<Pid>) {
+    let _ = rustix::process::kill_process(init, Signal::KILL);
+    for pid in inhabitant.into_iter().chain([init]) {
+        let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+    }
+}
+
+fn number(pid: Pid) -> i32 {
+    pid.as_raw_nonzero().get()
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), Trouble> {
@@ -159,57 +205,60 @@ fn hear(from: &OwnedFd) -> Result<BuilderAnswer, Trouble> {
 /// What the builder works with.
 struct BuildingSite<'a> {
     confinement: &'a Confinement,
+    view: &'a ConfinedView,
+    rules: &'a FileRules,
     filter: &'a BpfProgram,
-    directory: &'a CString,
     /// The end that init waits on.
     lifeline: OwnedFd,
+    /// The waiter's end.
+    socket: OwnedFd,
+    doors: DoorsOut,
 }
 
 impl BuildingSite<'_> {
-    fn build(self, what: &Launch<'_>, held: &Hold<'_>) -> Result<BuilderAnswer, Trouble> {
-        let view = ConfinedView::survey(self.confinement);
+    /// `made` is the first process as soon as there is one.
+    fn build(self, made: &mut Option<Pid>) -> Result<BuilderAnswer, Trouble> {
         // A process that is closed to others can't write its own map of ids.
         let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
-        let has_own_network = self.confinement.network == Network::None;
+        let has_own_network = self.confinement.network.is_own();
         namespaces::enter_new(has_own_network).map_err(Trouble::at("make namespaces"))?;
         if has_own_network {
             namespaces::raise_loopback().map_err(Trouble::at("raise the loopback"))?;
         }
-        view.build()?;
+        let door = self.doors.proxy.as_ref();
+        let hosts_by = door.map(|door| network::hand_out(door, self.confinement));
+        let hosts_by = hosts_by
+            .transpose()
+            .map_err(Trouble::at("make the listeners of its proxy"))?;
+        self.view.build(hosts_by)?;
         let (hears, says) = pipe()?;
         let forked = fork_sibling().map_err(Trouble::at("start the first process"))?;
         let init = match forked {
             Forked::Parent(init) => init,
             Forked::Child => be_init(&self.lifeline, says),
         };
+        *made = Some(init);
         drop(says);
         if let BuilderAnswer::Failed { doing, errno, .. } = hear(&hears)? {
             return Err(Trouble::new(&doing, io::Error::from_raw_os_error(errno)));
         }
         // From here on this process sees the view, too.
-        let ruleset = rules::in_view(self.confinement, &view)
-            .map_err(Trouble::at("make a Landlock ruleset"))?;
-        let expected = rustix::fs::fstat(what.cwd)
-            .map_err(|error| Trouble::new("look at the working directory", error.into()))?;
-        let is_layered = view.is_layered(self.directory);
+        let ruleset = self.rules.ruleset();
+        let ruleset = ruleset.map_err(Trouble::at("make a Landlock ruleset"))?;
         let bonds = Bonds {
             ruleset: ruleset.as_fd(),
             program: self.filter,
-            directory: Some((
-                self.directory.as_c_str(),
-                (!is_layered).then_some((expected.st_dev, expected.st_ino)),
-            )),
+            watcher: self.doors.watcher.as_ref().map(AsFd::as_fd),
         };
-        let held = Hold {
-            bonds: Some(bonds),
-            ..*held
+        let forked = fork_sibling().map_err(Trouble::at("make a process"))?;
+        let waiter = match forked {
+            Forked::Parent(waiter) => waiter,
+            Forked::Child => wait_inside(&self.socket, &bonds),
         };
-        let program =
-            launch::launch(what, &held).map_err(|error| Trouble::of_program(what, error))?;
-        let number = |pid: Pid| pid.as_raw_nonzero().get();
-        Ok(BuilderAnswer::Started {
+        Ok(BuilderAnswer::Built {
             init: number(init),
-            program: number(program),
+            waiter: number(waiter),
+            hosts_by,
         })
     }
 }

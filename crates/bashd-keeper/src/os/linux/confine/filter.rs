@@ -4,6 +4,7 @@
 //! files and processes are concerned. Named is what would undo these, what reaches the kernel past
 //! them, and sockets of kinds that they do not cover.
 
+use super::super::watch;
 use crate::confinement::{Confinement, Level, Network};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
@@ -12,59 +13,75 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::io;
 
+/// Calls with their names.
+macro_rules! calls {
+    ($($call:ident,)+) => { &[$((libc::$call, stringify!($call))),+] };
+}
+
 /// Refused whatever their arguments are.
-const REFUSED: &[i64] = &[
-    libc::SYS_setns,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_open_tree,
-    libc::SYS_move_mount,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_mount_setattr,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_userfaultfd,
-    libc::SYS_kexec_load,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_clock_adjtime,
-    libc::SYS_adjtimex,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_reboot,
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_syslog,
-    libc::SYS_vhangup,
-    libc::SYS_fanotify_init,
-    libc::SYS_nfsservctl,
+const REFUSED: &[(i64, &str)] = calls![
+    SYS_setns,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+    SYS_mount_setattr,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_open_by_handle_at,
+    SYS_userfaultfd,
+    SYS_kexec_load,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_clock_adjtime,
+    SYS_adjtimex,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_reboot,
+    SYS_acct,
+    SYS_quotactl,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_syslog,
+    SYS_vhangup,
+    SYS_fanotify_init,
+    SYS_nfsservctl,
 ];
+
+/// Refused with some of their arguments.
+const REFUSED_IN_PART: &[(i64, &str)] =
+    calls![SYS_unshare, SYS_clone, SYS_ioctl, SYS_mknodat, SYS_socket,];
+
+/// The name of a call that is refused.
+pub(in super::super) fn name_of(number: i64) -> &'static str {
+    let mut all = REFUSED.iter().chain(REFUSED_HERE).chain(REFUSED_IN_PART);
+    let name = all.find(|(known, _)| *known == number);
+    name.map_or("mknod", |(_, name)| name.trim_start_matches("SYS_"))
+}
 
 /// Likewise, on machines that have them.
 #[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: &[i64] = &[
-    libc::SYS_kexec_file_load,
-    libc::SYS_iopl,
-    libc::SYS_ioperm,
-    libc::SYS_uselib,
-    libc::SYS_lookup_dcookie,
+const REFUSED_HERE: &[(i64, &str)] = calls![
+    SYS_kexec_file_load,
+    SYS_iopl,
+    SYS_ioperm,
+    SYS_uselib,
+    SYS_lookup_dcookie,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const REFUSED_HERE: &[i64] = &[];
+const REFUSED_HERE: &[(i64, &str)] = &[];
 
 /// Unknown to a confined command, so that its libraries use something older: their arguments are
 /// behind pointers, and can't be judged.
@@ -100,7 +117,7 @@ const LAST_FAMILY: libc::c_int = 64;
 /// The program for a confinement at a level.
 pub(super) fn program(confinement: &Confinement, level: Level) -> io::Result<BpfProgram> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    for &number in REFUSED.iter().chain(REFUSED_HERE) {
+    for &(number, _) in REFUSED.iter().chain(REFUSED_HERE) {
         rules.insert(number, Vec::new());
     }
     let any_of = |argument: u8, bits: &[libc::c_int]| -> io::Result<Vec<SeccompRule>> {
@@ -134,8 +151,22 @@ pub(super) fn program(confinement: &Confinement, level: Level) -> io::Result<Bpf
         .and_then(TryInto::try_into)
         .map_err(io::Error::other)?;
     let mut program = unknown();
-    program.extend(listed);
+    if confinement.watches_files {
+        program.extend(watched());
+        program.extend(listed.into_iter().map(reported));
+    } else {
+        program.extend(listed);
+    }
     Ok(program)
+}
+
+/// Has a refusal reported, and answered by who watches.
+fn reported(mut instruction: sock_filter) -> sock_filter {
+    let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
+    if instruction.code == RETURN && instruction.k == refusal {
+        instruction.k = libc::SECCOMP_RET_USER_NOTIF;
+    }
+    instruction
 }
 
 /// The families of sockets that a command may have.
@@ -164,13 +195,24 @@ fn each(argument: u8, values: &[u64]) -> io::Result<Vec<SeccompRule>> {
     values.map(|&value| rule(argument, Op::Eq, value)).collect()
 }
 
+const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+const JUMP: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
+const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+
+/// Where the low half of a call's second argument is in what a filter sees.
+const SECOND_ARGUMENT: u32 = if cfg!(target_endian = "little") {
+    24
+} else {
+    28
+};
+
+fn instruction(code: u16, jt: u8, k: u32) -> sock_filter {
+    sock_filter { code, jt, jf: 0, k }
+}
+
 /// The beginning of the program: what is unknown. The rest of it follows.
 fn unknown() -> BpfProgram {
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const JUMP: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    let instruction = |code, jt, k| sock_filter { code, jt, jf: 0, k };
     let mut tests: Vec<(u16, u32)> = UNKNOWN
         .iter()
         .filter_map(|&number| Some((EQUAL, u32::try_from(number).ok()?)))
@@ -187,4 +229,74 @@ fn unknown() -> BpfProgram {
     let answer = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     program.push(instruction(RETURN, 0, answer));
     program
+}
+
+/// The next part, where files are watched: calls that name them are reported. A call of another
+/// kind of machine has other numbers; whether that is refused is decided by the part behind this.
+fn watched() -> BpfProgram {
+    let report = || instruction(RETURN, 0, libc::SECCOMP_RET_USER_NOTIF);
+    let mut program = vec![instruction(LOAD, 0, ARCHITECTURE)];
+    let mut tests = Vec::new();
+    for number in watch::watched() {
+        let Ok(value) = u32::try_from(number) else {
+            continue;
+        };
+        // Each test jumps over what belongs to it.
+        let mut test = instruction(EQUAL, 0, value);
+        if watch::MAY_BE_WITHOUT_PATH.contains(&number) {
+            test.jf = 4;
+            let allow = instruction(RETURN, 0, libc::SECCOMP_RET_ALLOW);
+            let mut is_null = instruction(EQUAL, 0, 0);
+            is_null.jf = 1;
+            tests.extend([
+                test,
+                instruction(LOAD, 0, SECOND_ARGUMENT),
+                is_null,
+                allow,
+                report(),
+            ]);
+        } else {
+            test.jf = 1;
+            tests.extend([test, report()]);
+        }
+    }
+    // On another kind of machine, over all of it.
+    let mut is_ours = instruction(EQUAL, 1, OURS);
+    is_ours.jf = 0;
+    program.push(is_ours);
+    program.push(instruction(JUMP, 0, 1 + tests.len() as u32));
+    program.push(instruction(LOAD, 0, 0));
+    program.extend(tests);
+    program
+}
+
+/// Where a filter sees the kind of machine; and this kind.
+const ARCHITECTURE: u32 = 4;
+#[cfg(target_arch = "x86_64")]
+const OURS: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const OURS: u32 = 0xc000_00b7;
+#[cfg(target_arch = "riscv64")]
+const OURS: u32 = 0xc000_00f3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_is_both_refused_and_let_go_on() {
+        for number in watch::watched() {
+            let mut refused = REFUSED.iter().chain(REFUSED_HERE).chain(REFUSED_IN_PART);
+            assert!(refused.all(|(known, _)| *known != number), "{number}");
+            assert!(!UNKNOWN.contains(&number), "{number}");
+        }
+        #[cfg(target_arch = "x86_64")]
+        assert!(watch::watched().all(|number| number != libc::SYS_mknod));
+    }
+
+    #[test]
+    fn refused_calls_have_names() {
+        assert_eq!(name_of(libc::SYS_mount), "mount");
+        assert_eq!(name_of(libc::SYS_unshare), "unshare");
+    }
 }

@@ -1,27 +1,43 @@
 //! Holding a command to its confinement: a view of its own, a ruleset of Landlock, a filter of
 //! system calls, no capabilities.
 //!
-//! `builder` makes the namespaces and starts the shell in them, `view` is what files look like
-//! there, `mounts` are its steps, `rules` and `filter` are compiled ahead of the launch, which only
-//! applies them. Nothing here decides what is to hold: that is a [`Confinement`]. Which level can
-//! be had is found by doing it; if one can't be, nothing of it stays, and the next lower is tried
-//! if the confinement allows that.
+//! `builder` makes the namespaces, `view` is what files look like there, `mounts` are its steps,
+//! `rules` and `filter` are compiled before they are applied, and a `waiter` has all of it applied
+//! before it is told what to execute. So a view can be built ahead of its call; a `witness` says
+//! whether it is still what would be built now. Nothing here decides what is to hold: that is a
+//! [`Confinement`]. Which level can be had is found by doing it; if one can't be, nothing of it
+//! stays, and the next lower is tried if the confinement allows that.
 
 mod builder;
 mod filter;
 mod mounts;
+mod real_paths;
 mod rules;
 mod view;
+mod waiter;
+mod witness;
 
-use super::launch::{self, Bonds, Hold, Launch};
-use crate::confinement::{Confinement, ConfinementInForce, Level};
+use super::launch::{self, Bonds, Hold, Launch, LaunchError, LaunchStep};
+use super::network::{self, HeldProxy};
+use super::watch::{self, FileScene, HeldWatcher};
+use crate::confinement::{Confinement, ConfinementInForce, Level, Network};
+use crate::file_lock::{LockKind, lock_within};
 use crate::runtime::OwnDirectory;
-use builder::Inhabitants;
+pub use builder::end;
+use builder::{DoorsOut, Inhabitants};
+pub(super) use filter::name_of;
+pub(super) use rules::FileRules;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, WaitOptions};
+use std::borrow::Cow;
+use std::ffi::{CStr, OsStr};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
+use view::ConfinedView;
+use witness::ViewWitness;
 
 /// What could not be done, and why.
 #[derive(Debug)]
@@ -32,6 +48,8 @@ pub struct Trouble {
     pub error: io::Error,
     /// Whether the confinement held, and the program itself could not be started.
     pub is_programs: bool,
+    /// Whether what fails is that the directory is not a part of what the program sees.
+    pub is_hidden: bool,
 }
 
 impl Trouble {
@@ -40,6 +58,7 @@ impl Trouble {
             doing: doing.to_owned(),
             error,
             is_programs: false,
+            is_hidden: false,
         }
     }
 
@@ -47,11 +66,17 @@ impl Trouble {
         move |error| Self::new(doing, error)
     }
 
-    fn of_program(what: &Launch<'_>, error: io::Error) -> Self {
+    /// Whether the kernel gives no listener: another sandbox around this one has it.
+    fn is_of_watching(&self) -> bool {
+        self.error.raw_os_error() == Some(libc::EBUSY)
+    }
+
+    fn of_launch(what: &Launch<'_>, failed: LaunchError) -> Self {
         Self {
-            doing: what.program.to_string_lossy().into_owned(),
-            error,
-            is_programs: true,
+            doing: failed.doing(what),
+            is_programs: failed.step == LaunchStep::Program,
+            error: failed.error,
+            is_hidden: false,
         }
     }
 }
@@ -65,21 +90,150 @@ pub struct Confined {
     pub init: Option<Pid>,
     /// What holds.
     pub in_force: ConfinementInForce,
+    /// Its view, if it has one of its own, and whether that is still what would be built.
+    view: Option<(Confinement, ConfinedView, ViewWitness)>,
+    /// What connects it to the hosts that it may connect to.
+    pub proxy: Option<HeldProxy>,
+    /// What watches its calls.
+    pub watcher: Option<HeldWatcher>,
+    /// Open for as long as its layers are in use.
+    _layers: Vec<OwnedFd>,
     /// Open for as long as the namespace may live.
     _lifeline: Option<OwnedFd>,
     /// Where its temporary files are, if it has no view of its own.
     _temporary: Option<OwnDirectory>,
 }
 
-/// Starts a program confined, at the highest level that can be had here. `state` is where
+impl Confined {
+    /// Whether the program may still be given work: what it sees is what a new one would see, and
+    /// this directory is a part of it.
+    pub fn is_current(&self, directory: &Path) -> bool {
+        self.view
+            .as_ref()
+            .is_none_or(|(confinement, view, witness)| {
+                witness.confirms(view, confinement) && view.shows(directory)
+            })
+    }
+}
+
+/// A view that was built ahead, and a process in it that waits for what it is to execute. If it is
+/// dropped, both go.
+pub struct PreparedView {
+    confinement: Confinement,
+    view: ConfinedView,
+    witness: ViewWitness,
+    /// What connects it to the hosts that it may connect to.
+    proxy: Option<HeldProxy>,
+    /// What watches its calls.
+    watcher: Option<HeldWatcher>,
+    /// Its layers, locked.
+    layers: Vec<OwnedFd>,
+    inhabitants: Inhabitants,
+}
+
+impl PreparedView {
+    /// Builds a view, in namespaces of its own.
+    pub fn build(confinement: &Confinement) -> Result<Self, Trouble> {
+        let witness = ViewWitness::new(confinement);
+        let view = ConfinedView::survey(confinement);
+        let layers = lock_layers(confinement).map_err(Trouble::at("lock its layers"))?;
+        let is_named = confinement.network == Network::Named;
+        let started = is_named.then(|| network::start(confinement)).transpose();
+        let (proxy, door) = started.map_err(Trouble::at("start a proxy"))?.unzip();
+        let rules = FileRules::in_view(confinement, &view);
+        let (watcher, watchers_door) = watch_if_asked(confinement, &rules)?;
+        let doors = DoorsOut {
+            proxy: door,
+            watcher: watchers_door,
+        };
+        let inhabitants = builder::build(confinement, (&view, &rules), doors)?;
+        let ready = inhabitants.waiter.is_ready();
+        ready.map_err(|failed| Trouble::new("apply what confines it", failed.error))?;
+        Ok(Self {
+            confinement: confinement.clone(),
+            view,
+            witness,
+            proxy,
+            watcher,
+            layers,
+            inhabitants,
+        })
+    }
+
+    /// Whether it is what would be built for this now.
+    pub fn suits(&self, confinement: &Confinement) -> bool {
+        self.confinement == *confinement && self.witness.confirms(&self.view, confinement)
+    }
+
+    /// Opens a terminal of this view: our end, and the program's.
+    pub fn open_terminal(&self) -> io::Result<(OwnedFd, OwnedFd)> {
+        let opened = self.inhabitants.waiter.open_terminal();
+        opened.map_err(|failed| failed.error)
+    }
+
+    /// Has its process become a program.
+    fn start(
+        self,
+        what: &Launch<'_>,
+        held: &Hold<'_>,
+        mut in_force: ConfinementInForce,
+    ) -> Result<Confined, Trouble> {
+        let mut env = Cow::Borrowed(what.env);
+        if self.proxy.is_some() {
+            network::tell(env.to_mut());
+        }
+        let what = &Launch { env: &env, ..*what };
+        let directory = waiter::path_of(what.cwd).map_err(Trouble::at("find its directory"))?;
+        let there = rustix::fs::fstat(what.cwd)
+            .map_err(|error| Trouble::new("look at its directory", error.into()))?;
+        let is_layered = self.view.is_layered(&directory);
+        let expected = (!is_layered).then_some((there.st_dev, there.st_ino));
+        let waiter = &self.inhabitants.waiter;
+        let started = waiter.execute(what, held, &directory, expected);
+        started.map_err(|failed| self.trouble(what, &directory, failed))?;
+        in_force.hosts_by = self.inhabitants.hosts_by;
+        in_force.files_watched = self.watcher.is_some();
+        let (init, pid, lifeline) = self.inhabitants.release();
+        Ok(Confined {
+            pid,
+            init: Some(init),
+            in_force,
+            view: Some((self.confinement, self.view, self.witness)),
+            proxy: self.proxy,
+            watcher: self.watcher,
+            _layers: self.layers,
+            _lifeline: lifeline,
+            _temporary: None,
+        })
+    }
+
+    /// Why a program did not start. Where it was to run may not be a part of the view.
+    fn trouble(&self, what: &Launch<'_>, directory: &CStr, failed: LaunchError) -> Trouble {
+        let is_directory = failed.step == LaunchStep::Directory;
+        let mut trouble = Trouble::of_launch(what, failed);
+        if is_directory {
+            let place = |path: &CStr| Path::new(OsStr::from_bytes(path.to_bytes())).to_owned();
+            let goal = what.goes_to.map_or_else(|| place(directory), place);
+            // A second try at a lower level would not be what was asked for.
+            trouble.is_programs = true;
+            trouble.is_hidden = !self.view.shows(&goal);
+            trouble.doing = format!("run in {}", goal.display());
+        }
+        trouble
+    }
+}
+
+/// Starts a program confined, at the highest level that can be had here: in a view that was built
+/// ahead, if that suits. `state` is where
 /// directories of ours are made if there is no better place.
 pub fn launch(
     what: &Launch<'_>,
     held: &Hold<'_>,
-    confinement: &Confinement,
+    (confinement, prepared): (&Confinement, Option<PreparedView>),
     state: &Path,
 ) -> Result<Confined, Trouble> {
     let mut reason = None;
+    let mut prepared = prepared.filter(|prepared| prepared.suits(confinement));
     let levels = Level::ALL.into_iter().rev();
     for level in levels.skip_while(|level| *level > confinement.most) {
         if level < confinement.require {
@@ -89,14 +243,27 @@ pub fn launch(
             level,
             preset: confinement.preset.clone(),
             network: confinement.network,
+            hosts: confinement.hosts.clone(),
+            hosts_by: None,
+            files_watched: false,
             reason: reason.as_ref().map(reason_text),
         };
         let started = match level {
-            Level::Full => in_view(what, held, confinement, in_force),
+            Level::Full => prepared
+                .take()
+                .map_or_else(|| PreparedView::build(confinement), Ok)
+                .and_then(|prepared| prepared.start(what, held, in_force)),
             Level::Landlock => in_machine(what, held, (confinement, state), in_force),
             Level::None => free(what, held, in_force),
         };
         match started {
+            Err(trouble) if confinement.watches_files && trouble.is_of_watching() => {
+                let unwatched = Confinement {
+                    watches_files: false,
+                    ..confinement.clone()
+                };
+                return launch(what, held, (&unwatched, None), state);
+            }
             // The first trouble says why the level that was wanted most can't be had.
             Err(trouble) if !trouble.is_programs => reason = reason.or(Some(trouble)),
             done => return done,
@@ -121,6 +288,7 @@ pub fn level(state: &Path) -> Result<ConfinementInForce, Trouble> {
         argv: &[c"sh".to_owned(), c"-c".to_owned(), c":".to_owned()],
         env: &crate::variables::Variables::default(),
         cwd: root.as_fd(),
+        goes_to: None,
         stdio: [null.as_fd(); 3],
         extra: &[],
         controls: super::launch::Controls::Nothing,
@@ -133,13 +301,17 @@ pub fn level(state: &Path) -> Result<ConfinementInForce, Trouble> {
         hide: Vec::new(),
         protect: Vec::new(),
         sockets: Vec::new(),
-        network: crate::confinement::Network::None,
+        network: Network::None,
+        hosts: Vec::new(),
+        resolve: Vec::new(),
         home: None,
+        layers: Vec::new(),
         bring: Vec::new(),
         require: Level::None,
         most: Level::Full,
+        watches_files: false,
     };
-    let confined = launch(&what, &Hold::default(), &confinement, state)?;
+    let confined = launch(&what, &Hold::default(), (&confinement, None), state)?;
     let _ = rustix::process::waitpid(Some(confined.pid), WaitOptions::empty());
     let (init, in_force) = (confined.init, confined.in_force.clone());
     drop(confined); // and with it the lifeline
@@ -147,29 +319,38 @@ pub fn level(state: &Path) -> Result<ConfinementInForce, Trouble> {
     Ok(in_force)
 }
 
+/// Locks the layers of a confinement, so that nobody applies or removes one that is in use.
+fn lock_layers(confinement: &Confinement) -> io::Result<Vec<OwnedFd>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let locked = confinement.layers.iter().map(|layer| {
+        let directory = rustix::fs::open(&layer.directory, flags, Mode::empty())?;
+        lock_within(&directory, LockKind::Exclusive, Duration::ZERO)?;
+        Ok(directory)
+    });
+    locked.collect()
+}
+
 fn reason_text(trouble: &Trouble) -> String {
     format!("can't {}: {}", trouble.doing, trouble.error)
 }
 
-/// In namespaces of its own.
-fn in_view(
-    what: &Launch<'_>,
-    held: &Hold<'_>,
+/// Starts what watches the calls of a command, if that is wanted; also returns where it expects the
+/// listener.
+fn watch_if_asked(
     confinement: &Confinement,
-    in_force: ConfinementInForce,
-) -> Result<Confined, Trouble> {
-    let Inhabitants {
-        init,
-        program,
-        lifeline,
-    } = builder::start(what, held, confinement)?;
-    Ok(Confined {
-        pid: program,
-        init: Some(init),
-        in_force,
-        _lifeline: Some(lifeline),
-        _temporary: None,
-    })
+    rules: &FileRules,
+) -> Result<(Option<HeldWatcher>, Option<OwnedFd>), Trouble> {
+    if !confinement.watches_files {
+        return Ok((None, None));
+    }
+    let hidden = confinement.hide.iter();
+    let scene = FileScene {
+        rules: rules.clone(),
+        hidden: hidden.filter_map(|path| path.canonicalize().ok()).collect(),
+        network: confinement.network,
+    };
+    let started = watch::start(scene).map_err(Trouble::at("start a watcher"))?;
+    Ok((Some(started.0), Some(started.1)))
 }
 
 /// In the machine's view, of which it can use only what it was given.
@@ -177,12 +358,19 @@ fn in_machine(
     what: &Launch<'_>,
     held: &Hold<'_>,
     (confinement, state): (&Confinement, &Path),
-    in_force: ConfinementInForce,
+    mut in_force: ConfinementInForce,
 ) -> Result<Confined, Trouble> {
+    if in_force.network == Network::Named {
+        // A proxy is reached through a network of its own, which there is not.
+        (in_force.network, in_force.hosts) = (Network::None, Vec::new());
+    }
     let temporary = OwnDirectory::create(state, "tmp-")
         .map_err(Trouble::at("make a directory for temporary files"))?;
-    let ruleset = rules::in_machine(confinement, temporary.path())
-        .map_err(Trouble::at("make a Landlock ruleset"))?;
+    let rules = FileRules::in_machine(confinement, temporary.path());
+    let ruleset = rules.ruleset();
+    let ruleset = ruleset.map_err(Trouble::at("make a Landlock ruleset"))?;
+    let (watcher, door) = watch_if_asked(confinement, &rules)?;
+    in_force.files_watched = watcher.is_some();
     let program = filter::program(confinement, Level::Landlock)
         .map_err(Trouble::at("make a filter of system calls"))?;
     let mut env = what.env.clone();
@@ -191,17 +379,21 @@ fn in_machine(
     let bonds = Bonds {
         ruleset: ruleset.as_fd(),
         program: &program,
-        directory: None,
+        watcher: door.as_ref().map(AsFd::as_fd),
     };
     let held = Hold {
         bonds: Some(bonds),
         ..*held
     };
-    let pid = launch::launch(&what, &held).map_err(|error| Trouble::of_program(&what, error))?;
+    let pid = launch::launch(&what, &held).map_err(|failed| Trouble::of_launch(&what, failed))?;
     Ok(Confined {
         pid,
         init: None,
         in_force,
+        view: None,
+        proxy: None,
+        watcher,
+        _layers: Vec::new(),
         _lifeline: None,
         _temporary: Some(temporary),
     })
@@ -213,11 +405,15 @@ fn free(
     held: &Hold<'_>,
     in_force: ConfinementInForce,
 ) -> Result<Confined, Trouble> {
-    let pid = launch::launch(what, held).map_err(|error| Trouble::of_program(what, error))?;
+    let pid = launch::launch(what, held).map_err(|failed| Trouble::of_launch(what, failed))?;
     Ok(Confined {
         pid,
         init: None,
         in_force,
+        view: None,
+        proxy: None,
+        watcher: None,
+        _layers: Vec::new(),
         _lifeline: None,
         _temporary: None,
     })

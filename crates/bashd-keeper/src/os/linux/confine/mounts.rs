@@ -1,9 +1,12 @@
 //! Mounts, as the view of a confined command needs them. Targets are relative to the current
 //! directory, which is the view's root while it is built.
 
+use crate::confinement::HeldLayer;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount,
+    fsopen,
 };
 use std::fs;
 use std::io;
@@ -38,6 +41,34 @@ pub(super) fn copy_of(open: &OwnedFd) -> io::Result<OwnedFd> {
     let empty = OpenTreeFlags::AT_EMPTY_PATH;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | empty;
     Ok(rustix::mount::open_tree(open, "", flags)?)
+}
+
+/// A directory whose changes go to a layer, not in any view yet.
+pub(super) fn layered(layer: &HeldLayer) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let parts = [
+        ("lowerdir", layer.root.clone()),
+        ("upperdir", layer.upper()),
+        ("workdir", layer.work()),
+    ];
+    let mut open = Vec::new();
+    for (name, path) in parts {
+        let directory = rustix::fs::open(&path, flags, Mode::empty())?;
+        // Named by its descriptor: no character of a path has a meaning then.
+        let text = format!("/proc/self/fd/{}", directory.as_raw_fd());
+        fsconfig_set_string(&context, name, text.as_str())?;
+        open.push(directory);
+    }
+    // What the kernel notes in the layer is the user's to read.
+    fsconfig_set_flag(&context, "userxattr")?;
+    fsconfig_create(&context)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    Ok(fsmount(
+        &context,
+        FsMountFlags::FSMOUNT_CLOEXEC,
+        attributes,
+    )?)
 }
 
 /// Sets attributes of a copy and of every mount in it.

@@ -33,49 +33,77 @@ const DEVICES: &[&str] = &[
     "/dev/pts",
 ];
 
-/// The ruleset of a command in this view.
-pub(super) fn in_view(confinement: &Confinement, view: &ConfinedView) -> io::Result<OwnedFd> {
-    let mut ruleset = create(Level::Full).map_err(|error| refused(&error))?;
-    for path in &confinement.read {
-        allow(&mut ruleset, path, AccessFs::from_read(NEWEST))?;
-    }
-    // Here are the command's own processes alone, and what the kernel protects is read-only.
-    allow(
-        &mut ruleset,
-        Path::new("/proc"),
-        AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile,
-    )?;
-    allow(&mut ruleset, Path::new("/dev"), device_rights())?;
-    for path in view.writable() {
-        allow(&mut ruleset, &path, AccessFs::from_all(NEWEST))?;
-    }
-    descriptor(ruleset)
+/// What a command may do with files, by the places below which it may: the kernel's rules are made
+/// of this list, and it tells what they refuse.
+#[derive(Debug, Clone)]
+pub(in super::super) struct FileRules {
+    level: Level,
+    allowed: Vec<(PathBuf, BitFlags<AccessFs>)>,
 }
 
-/// The ruleset of a command that shares the machine's view; `own` is a directory for its temporary
-/// files.
-pub(super) fn in_machine(confinement: &Confinement, own: &Path) -> io::Result<OwnedFd> {
-    let mut ruleset = create(Level::Landlock).map_err(|error| refused(&error))?;
-    let whole = |path: &PathBuf| fs::canonicalize(path).ok();
-    let hidden: Vec<PathBuf> = confinement.hide.iter().filter_map(whole).collect();
-    for path in confinement.read.iter().filter_map(whole) {
-        allow(&mut ruleset, &path, AccessFs::ReadDir.into())?;
-        for path in beside(&path, &hidden) {
-            allow(&mut ruleset, &path, AccessFs::from_read(NEWEST))?;
+impl FileRules {
+    /// Those of a command in this view.
+    pub(super) fn in_view(confinement: &Confinement, view: &ConfinedView) -> Self {
+        let whole = |path: &PathBuf| fs::canonicalize(path).ok();
+        let read = confinement.read.iter().filter_map(whole);
+        let read = read.map(|path| (path, AccessFs::from_read(NEWEST)));
+        // Here are the command's own processes alone, and what the kernel protects is read-only.
+        let processes = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile;
+        let own = [("/proc", processes), ("/dev", device_rights())];
+        let own = own.map(|(path, rights)| (PathBuf::from(path), rights));
+        let written = view.writable().into_iter();
+        let written = written.map(|path| (path, AccessFs::from_all(NEWEST)));
+        Self {
+            level: Level::Full,
+            allowed: read.chain(own).chain(written).collect(),
         }
     }
-    for path in confinement.write.iter().filter_map(whole) {
-        for path in beside(&path, &hidden) {
-            allow(&mut ruleset, &path, AccessFs::from_all(NEWEST))?;
+
+    /// Those of a command that shares the machine's view; `own` is a directory for its temporary
+    /// files.
+    pub(super) fn in_machine(confinement: &Confinement, own: &Path) -> Self {
+        let whole = |path: &PathBuf| fs::canonicalize(path).ok();
+        let hidden: Vec<PathBuf> = confinement.hide.iter().filter_map(whole).collect();
+        let mut allowed = Vec::new();
+        for path in confinement.read.iter().filter_map(whole) {
+            let beside = beside(&path, &hidden);
+            allowed.push((path, AccessFs::ReadDir.into()));
+            allowed.extend(each(beside, AccessFs::from_read(NEWEST)));
+        }
+        for path in confinement.write.iter().filter_map(whole) {
+            allowed.extend(each(beside(&path, &hidden), AccessFs::from_all(NEWEST)));
+        }
+        let devices = DEVICES.iter().map(PathBuf::from).collect();
+        allowed.extend(each(devices, device_rights()));
+        let ours = confinement.bring.iter().cloned().chain([own.to_owned()]);
+        allowed.extend(each(ours.collect(), AccessFs::from_all(NEWEST)));
+        Self {
+            level: Level::Landlock,
+            allowed,
         }
     }
-    for path in DEVICES {
-        allow(&mut ruleset, Path::new(path), device_rights())?;
+
+    /// A ruleset of the kernel's, for paths as they are now.
+    pub(super) fn ruleset(&self) -> io::Result<OwnedFd> {
+        let mut ruleset = create(self.level).map_err(|error| refused(&error))?;
+        for (path, rights) in &self.allowed {
+            allow(&mut ruleset, path, *rights)?;
+        }
+        descriptor(ruleset)
     }
-    for path in confinement.bring.iter().map(PathBuf::as_path).chain([own]) {
-        allow(&mut ruleset, path, AccessFs::from_all(NEWEST))?;
+
+    /// Whether they allow this at a path that has no links.
+    pub(in super::super) fn allows(&self, path: &Path, right: AccessFs) -> bool {
+        let mut allowed = self.allowed.iter();
+        allowed.any(|(place, rights)| rights.contains(right) && path.starts_with(place))
     }
-    descriptor(ruleset)
+}
+
+fn each(
+    paths: Vec<PathBuf>,
+    rights: BitFlags<AccessFs>,
+) -> impl Iterator<Item = (PathBuf, BitFlags<AccessFs>)> {
+    paths.into_iter().map(move |path| (path, rights))
 }
 
 fn device_rights() -> BitFlags<AccessFs> {

@@ -8,7 +8,8 @@
 
 use super::Trouble;
 use super::mounts::{self, READ_ONLY, TAME, at};
-use crate::confinement::Confinement;
+use super::real_paths::RealPaths;
+use crate::confinement::{Confinement, HeldLayer, HostAccess, INSIDE};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::mount::MountFlags;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,13 +55,25 @@ const ADMINISTRATION: &[&str] = &[
     "proc/acpi",
 ];
 
-/// The file that says to whom looks that this is a confined view.
-const MARK: &str = "run/bashd-confined";
+/// The directory of its own, or of the kernel, in which a path is.
+fn own_place(path: &Path) -> Option<&'static str> {
+    let places = OWN.iter().map(|(place, _)| *place);
+    let mut places = places.chain(["/dev", "/proc"]);
+    places.find(|place| path.starts_with(place))
+}
+
+/// What names the resolver of a network of its own.
+const RESOLVER: &str = "nameserver 127.0.0.1\noptions timeout:5 attempts:1\n";
 
 /// What there is to be shown and hidden, with links resolved.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct ConfinedView {
     write: Vec<PathBuf>,
     home: Option<PathBuf>,
+    /// What of that goes to a layer that stays, parents first.
+    layers: Vec<HeldLayer>,
+    /// What is mounted there and has no layer: it can only be read.
+    unlayered: Vec<PathBuf>,
     hide: BTreeSet<PathBuf>,
     /// What is a mount of its own within what may be written, and whether it is read-only.
     pinned: BTreeMap<PathBuf, bool>,
@@ -68,52 +81,63 @@ pub(super) struct ConfinedView {
     /// What may be read in directories that would be empty.
     read: Vec<PathBuf>,
     bring: Vec<PathBuf>,
-    /// Sockets on which somebody listens.
-    listening: Vec<PathBuf>,
+    /// Sockets on which somebody listens, where the machine's files are seen.
+    listening: BTreeSet<PathBuf>,
+    /// The file that names the resolver, if there is one.
+    resolver: Option<PathBuf>,
 }
 
 impl ConfinedView {
     /// Looks at the machine, before any namespace is made.
     pub(super) fn survey(confinement: &Confinement) -> Self {
-        let all = |paths: &[PathBuf]| -> Vec<PathBuf> {
-            paths
-                .iter()
-                .filter_map(|path| fs::canonicalize(path).ok())
-                .collect()
+        let mut real = RealPaths::default();
+        let mut all = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            paths.iter().filter_map(|path| real.of(path)).collect()
         };
         let mut write = all(&confinement.write);
         write.sort();
         write.dedup();
-        let home = confinement.home.as_ref();
-        let home = home.and_then(|home| fs::canonicalize(home).ok());
+        let home = all(confinement.home.as_slice()).pop();
         let is_written = |path: &Path| write.iter().any(|written| path.starts_with(written));
         let home = home.filter(|home| home.parent().is_some() && !is_written(home));
         let mut pinned = BTreeMap::new();
-        for path in all(&confinement.protect) {
+        let hide: BTreeSet<PathBuf> = all(&confinement.hide).into_iter().collect();
+        let protect = all(&confinement.protect);
+        for path in protect.iter().chain(&hide) {
             let Some(root) = write.iter().rfind(|root| path.starts_with(root)) else {
                 continue;
             };
+            // Nothing on the way can be moved, so nothing else can be put in its place.
             let between = path.ancestors().skip(1).take_while(|parent| parent != root);
             for parent in between {
                 pinned.entry(parent.to_owned()).or_insert(false);
             }
-            if path != *root {
+        }
+        for path in protect {
+            let is_within = |root: &PathBuf| path.starts_with(root) && path != *root;
+            if write.iter().any(is_within) {
                 pinned.insert(path, true);
             }
         }
-        Self {
+        let (layers, unlayered) = layers(confinement);
+        let mut view = Self {
             home,
-            hide: all(&confinement.hide).into_iter().collect(),
+            hide,
+            layers,
+            unlayered,
             pinned,
             sockets: all(&confinement.sockets),
             read: all(&confinement.read)
                 .into_iter()
-                .filter(|path| OWN.iter().any(|(own, _)| path.starts_with(own)))
+                .filter(|path| own_place(path).is_some_and(|own| own != "/proc"))
                 .collect(),
             bring: all(&confinement.bring),
-            listening: listening(),
+            listening: BTreeSet::new(),
+            resolver: all(&["/etc/resolv.conf".into()]).pop(),
             write,
-        }
+        };
+        view.listening = view.listening_now();
+        view
     }
 
     /// What a command may write in it.
@@ -124,9 +148,42 @@ impl ConfinedView {
         own.into_iter().chain(given).collect()
     }
 
-    /// Whether what is at a path there is the home's own layer, and not the machine's.
+    /// Whether somebody listens on a socket that was not there when this was surveyed, or does not
+    /// any more.
+    pub(super) fn knows_sockets(&self) -> bool {
+        self.listening == self.listening_now()
+    }
+
+    /// The sockets that are seen there, unless they are hidden.
+    fn listening_now(&self) -> BTreeSet<PathBuf> {
+        let all = listening().into_iter();
+        all.filter(|path| self.reaches(path)).collect()
+    }
+
+    /// Whether what is at this path of the machine is at the same path there, unless it is hidden.
+    fn reaches(&self, path: &Path) -> bool {
+        let given = self.write.iter().chain(&self.read).chain(&self.bring);
+        let mut given = given.chain(&self.home);
+        own_place(path).is_none() || given.any(|place| path.starts_with(place))
+    }
+
+    /// Whether the machine's directory at this path is seen there.
+    pub(super) fn shows(&self, path: &Path) -> bool {
+        let is_hidden = self.hide.iter().any(|hidden| path.starts_with(hidden));
+        let is_ours = || self.bring.iter().any(|ours| path.starts_with(ours));
+        self.reaches(path) && (!is_hidden || is_ours())
+    }
+
+    /// Whether what is at a path there is in a layer, and not the machine's.
     pub(super) fn is_layered(&self, path: &CStr) -> bool {
         let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+        if self
+            .layers
+            .iter()
+            .any(|layer| path.starts_with(&layer.root))
+        {
+            return true;
+        }
         let given = self.write.iter().chain(&self.bring);
         self.home
             .as_ref()
@@ -136,11 +193,11 @@ impl ConfinedView {
 
     /// Builds it, in a mount namespace of its own, except for `/proc`. The current directory is its
     /// root then.
-    pub(super) fn build(&self) -> Result<(), Trouble> {
+    pub(super) fn build(&self, hosts_by: Option<HostAccess>) -> Result<(), Trouble> {
         mounts::make_private().map_err(Trouble::at("keep its mounts from the machine's"))?;
         let root = mounts::copy(Path::new("/")).map_err(Trouble::at("copy the view"))?;
         mounts::set(&root, READ_ONLY | TAME).map_err(Trouble::at("make the view read-only"))?;
-        let given = self.given()?;
+        let (given, ours) = (self.given()?, self.ours()?);
         let mut devices = Vec::new();
         for name in DEVICES {
             let device = mounts::copy(&Path::new("/dev").join(name));
@@ -159,11 +216,16 @@ impl ConfinedView {
         let mut ways = Ways::default();
         let masks = Masks::make(self, &mut ways).map_err(Trouble::at("prepare what hides"))?;
         make_devices(&devices).map_err(Trouble::at("make /dev"))?;
-        let _ = fs::write(MARK, "");
-        let around = self.hide_around_ours()?;
+        let _ = fs::write(at(Path::new(INSIDE)), "");
         show(&given, ways)?;
         self.pin()?;
+        let around = self.hide_around_ours()?;
+        show(&ours, Ways::default())?;
         self.hide(&masks, &around)?;
+        if hosts_by == Some(HostAccess::Transparent) {
+            self.name_resolver(&masks)
+                .map_err(Trouble::at("name its resolver"))?;
+        }
         for place in ["dev", "run"] {
             mounts::seal(Path::new(place)).map_err(Trouble::at("close a directory"))?;
         }
@@ -194,10 +256,27 @@ impl ConfinedView {
         mounts::enter().map_err(Trouble::at("enter the view"))
     }
 
-    /// What is shown at its own place: all that may be written, and what is ours.
+    /// What is shown at its own place: all that may be written, and read where nothing would be.
     fn given(&self) -> Result<Vec<(PathBuf, OwnedFd)>, Trouble> {
-        let written = self.write.iter().chain(&self.sockets);
-        let written = written.map(|path| (path, TAME));
+        let is_layered = |path: &PathBuf| self.layers.iter().any(|layer| layer.root == *path);
+        let written = self.write.iter().filter(|path| !is_layered(path));
+        let written = written.chain(&self.sockets).map(|path| (path, TAME));
+        let read = self.read.iter().filter(|path| !is_layered(path));
+        let read = read.map(|path| (path, TAME | READ_ONLY));
+        let below = self.unlayered.iter();
+        let below = below.map(|path| (path, TAME | READ_ONLY));
+        let layers = self.layers.iter().map(|layer| {
+            let doing = format!("hold the changes of {}", layer.root.display());
+            let tree = mounts::layered(layer);
+            let tree = tree.map_err(|error| Trouble::new(&doing, error))?;
+            Ok((layer.root.clone(), tree))
+        });
+        let all = read.chain(written).map(copy_to_show).chain(layers);
+        all.chain(below.map(copy_to_show)).collect()
+    }
+
+    /// What is ours, and shown even in something hidden.
+    fn ours(&self) -> Result<Vec<(PathBuf, OwnedFd)>, Trouble> {
         let ours = self.bring.iter().map(|path| {
             if path.is_dir() {
                 (path, TAME)
@@ -205,15 +284,7 @@ impl ConfinedView {
                 (path, TAME | READ_ONLY)
             }
         });
-        let read = self.read.iter().map(|path| (path, TAME | READ_ONLY));
-        let mut given = Vec::new();
-        for (path, attributes) in read.chain(written).chain(ours) {
-            let doing = |error| Trouble::new(&format!("show {}", path.display()), error);
-            let tree = mounts::copy(path).map_err(doing)?;
-            mounts::set(&tree, attributes).map_err(doing)?;
-            given.push((path.clone(), tree));
-        }
-        Ok(given)
+        ours.map(copy_to_show).collect()
     }
 
     /// Gives the home a layer that goes with the run. Where the kernel has no such layers, the home
@@ -252,6 +323,18 @@ impl ConfinedView {
 
     fn holds_ours(&self, hidden: &Path) -> bool {
         self.bring.iter().any(|path| path.starts_with(hidden))
+    }
+
+    /// Has names looked up at the resolver of its own network.
+    fn name_resolver(&self, masks: &Masks) -> io::Result<()> {
+        // Where there is no such file, libraries ask at this address anyway.
+        let Some(place) = self.resolver.as_ref().map(|path| at(path)) else {
+            return Ok(());
+        };
+        if place.symlink_metadata().is_err() {
+            mounts::make_place(&place, false)?;
+        }
+        mounts::put(&mounts::copy_of(&masks.resolver)?, &place)
     }
 
     /// Pins what is protected, and the way to it.
@@ -298,6 +381,8 @@ impl ConfinedView {
 struct Masks {
     directory: OwnedFd,
     file: OwnedFd,
+    /// Not a mask: what names the resolver of a network of its own.
+    resolver: OwnedFd,
 }
 
 impl Masks {
@@ -311,6 +396,7 @@ impl Masks {
             .create_new(true)
             .mode(0o000)
             .open("dev/file")?;
+        fs::write("dev/resolver", RESOLVER)?;
         view.lay_over_home(ways)?;
         mounts::seal(Path::new("dev"))?;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
@@ -318,6 +404,7 @@ impl Masks {
         Ok(Self {
             directory: open("dev/directory")?,
             file: open("dev/file")?,
+            resolver: open("dev/resolver")?,
         })
     }
 }
@@ -367,6 +454,14 @@ impl Ways {
     }
 }
 
+/// A copy of what is at a path, to be shown at its own place.
+fn copy_to_show((path, attributes): (&PathBuf, u64)) -> Result<(PathBuf, OwnedFd), Trouble> {
+    let doing = |error| Trouble::new(&format!("show {}", path.display()), error);
+    let tree = mounts::copy(path).map_err(doing)?;
+    mounts::set(&tree, attributes).map_err(doing)?;
+    Ok((path.clone(), tree))
+}
+
 /// Shows what is given at its own place.
 fn show(given: &[(PathBuf, OwnedFd)], mut ways: Ways) -> Result<(), Trouble> {
     for (path, tree) in given {
@@ -383,6 +478,23 @@ fn show(given: &[(PathBuf, OwnedFd)], mut ways: Ways) -> Result<(), Trouble> {
             .map_err(|error| Trouble::new(&format!("show {}", path.display()), error))?;
     }
     Ok(())
+}
+
+/// The layers of a confinement, parents first, and what else is mounted in them: an overlay does
+/// not show it.
+fn layers(confinement: &Confinement) -> (Vec<HeldLayer>, Vec<PathBuf>) {
+    let mut layers = confinement.layers.clone();
+    layers.sort_by(|one, other| one.root.cmp(&other.root));
+    if layers.is_empty() {
+        return (layers, Vec::new());
+    }
+    let is_root = |path: &PathBuf| layers.iter().any(|layer| layer.root == *path);
+    let is_below = |path: &PathBuf| layers.iter().any(|layer| path.starts_with(&layer.root));
+    let mounted = crate::mounted::points().into_iter();
+    let mounted = mounted.map(|point| point.path);
+    let unlayered = mounted.filter(|path| is_below(path) && !is_root(path));
+    let unlayered = unlayered.collect::<BTreeSet<_>>().into_iter().collect();
+    (layers, unlayered)
 }
 
 /// A path as an option of an overlay; `None` if it can't be one.

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Does twelve things twice, in bashd and in the tool that people love for it, and counts keys and seconds.
+
+    bench/twelve.py --bashd target/release/bashd               prints the table
+    bench/twelve.py --bashd target/release/bashd --write       writes it into docs/twelve.md
+
+Both sides really run, in a shell in a tmux of its own with a home of its own. A key is a character that is typed, Enter and Ctrl with a letter included. The
+seconds are those from the first key until what was asked for is on the screen; nobody thinks or slips. Each side is done three times, and the median counts.
+Needs tmux, task-spooler (`tsp`), fzf, htop, asciinema, gh, uv, shellcheck and git; a tool that is missing is said so in the table.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "twelve.md"
+MARK = "<!-- made by bench/twelve.py -->"
+PATIENCE = 30
+ENTER = "Enter"
+# What is done before either side, then what is typed (text, named keys) and what the screen must show before it goes on, and what clears up.
+THINGS = [
+    {
+        "what": "start a command that goes on when the terminal is closed",
+        "tool": "tmux",
+        "theirs": [("tmux -L t new -d -s dev 'echo up; sleep 300'; tmux -L t ls", ENTER, "dev: 1 windows")],
+        "ours": [("bashd run --background 'echo up; sleep 300'", ENTER, "job bg_1")],
+        "after": "tmux -L t kill-server; bashd jobs kill bg_1",
+    },
+    {
+        "what": "see what runs, and its last line",
+        "tool": "tmux",
+        "before": "tmux -L t new -d -s dev 'echo all is up; sleep 300'; bashd run --background 'echo all is up; sleep 300'",
+        "theirs": [("tmux -L t ls; tmux -L t capture-pane -p -t dev", ENTER, r"dev: [\s\S]*\nall is up")],
+        "ours": [("bashd jobs", ENTER, r"\| all is up")],
+        "after": "tmux -L t kill-server; bashd jobs kill bg_1",
+    },
+    {
+        "what": "go to a program's terminal, type at it, and leave it running",
+        "tool": "tmux",
+        "before": "tmux -L t new -d -s dev 'exec cat'; bashd run --background --pty 'exec cat'",
+        "theirs": [("env -u TMUX tmux -L t attach", ENTER, r"\[dev\]"), ("hello", ENTER, r"hello\nhello"), ("", "C-b", ""), ("d", "", "detached")],
+        "ours": [("bashd jobs attach bg_1", ENTER, "attached to bg_1"), ("hello", ENTER, r"hello\nhello"), ("", "C-] C-]", "detached: bg_1")],
+        "after": "tmux -L t kill-server; bashd jobs kill bg_1",
+    },
+    {
+        "what": "type at a program from a script, and read its screen",
+        "tool": "tmux",
+        "before": "tmux -L t new -d -s dev 'python3 -qi'; bashd run --background --pty 'python3 -qi'; sleep 1",
+        "theirs": [("tmux -L t send -t dev '6*7' Enter; until tmux -L t capture-pane -p -t dev | grep 42; do sleep .1; done", ENTER, r"\n42\n")],
+        "ours": [("bashd jobs send bg_1 '6*7' --enter; bashd jobs screen bg_1 --regex ^42", ENTER, r"\n42\n")],
+        "after": "tmux -L t kill-server; bashd jobs kill bg_1",
+    },
+    {
+        "what": "wait for a background command, and get its exit status",
+        "tool": "task-spooler",
+        "program": "tsp",
+        "theirs": [("tsp -n sh -c 'sleep .5; exit 3'; tsp -w; echo status $?", ENTER, "status 3")],
+        "ours": [("bashd run --background 'sleep .5; exit 3'; bashd jobs wait bg_1", ENTER, "exit code 3")],
+        "after": "tsp -K; bashd jobs rm bg_1",
+    },
+    {
+        "what": "wait until a server answers",
+        "tool": "bash and curl",
+        "program": "curl",
+        "before": "python3 -m http.server 18377 --bind 127.0.0.1 >/dev/null 2>&1 & bashd run --background 'sleep 60'",
+        "theirs": [("until curl -sfo /dev/null http://127.0.0.1:18377; do sleep .1; done; echo it answers", ENTER, r"\nit answers")],
+        "ours": [("bashd jobs wait bg_1 --http http://127.0.0.1:18377", ENTER, "bg_1: ")],
+        "after": "kill %1; bashd jobs kill bg_1",
+    },
+    {
+        "what": "find a command of last week by a word of it",
+        "tool": "fzf",
+        "before": "history -s 'make deploy STAGE=blue'; while read -r line; do history -s \"$line\"; done < <(seq -f 'echo %.0f' 1 400); bashd run 'true || make deploy STAGE=blue'",
+        "theirs": [("history | fzf", ENTER, r"\d\d\d/\d+ "), ("blue", "", r"\b1/\d+ "), ("", ENTER, r"\$ history \| fzf\n +\d+ +make deploy STAGE=blue")],
+        "ours": [("bashd log blue", ENTER, "true .. make deploy STAGE=blue")],
+        "after": "",
+    },
+    {
+        "what": "find a process that runs away, and end it with its children",
+        "tool": "htop",
+        "before": "bash -c 'exec -a runaway sleep 300' & bashd run 'sleep 301 & sleep 302' & sleep 2",
+        "theirs": [("htop", ENTER, "F10"), ("", "F4", "Filter:"), ("runaway", ENTER, "runaway"), ("", "F9", "SIGTERM"), ("", ENTER, ""), ("q", "", r"\$\s*$")],
+        "ours": [("bashd top", ENTER, "bashd top ·"), ("/302", ENTER, "302"), ("x", "", "end it"), ("y", "", "it was ended"), ("q", "", r"\$\s*$")],
+        "after": "kill %1",
+    },
+    {
+        "what": "keep a record of what a command printed, and look at it later",
+        "tool": "asciinema",
+        "theirs": [("asciinema rec -q -c 'seq 1 3' it.cast; asciinema cat it.cast", ENTER, r"3\n[\s\S]*\n3\n")],
+        "ours": [("bashd run --background 'seq 1 3'; bashd jobs wait bg_1; bashd jobs output bg_1", ENTER, r"\n1\n2\n3\n")],
+        "after": "rm -f it.cast; bashd jobs rm bg_1",
+    },
+    {
+        "what": "be told what was meant by a slip",
+        "tool": "gh",
+        "theirs": [("gh isue list", ENTER, r"Did you mean this\?\n\s+issue")],
+        "ours": [("bashd jbos list", ENTER, "jobs")],
+        "after": "",
+    },
+    {
+        "what": "get completions for the shell",
+        "tool": "uv",
+        "theirs": [('eval "$(uv generate-shell-completion bash)"; complete -p uv', ENTER, "complete .* uv")],
+        "ours": [('eval "$(bashd completions bash)"; complete -p bashd', ENTER, "complete .* bashd")],
+        "after": "",
+    },
+    {
+        "what": "see what is wrong with a command before it runs",
+        "tool": "shellcheck",
+        "before": "printf '#!/bin/bash\\nrm -rf /usr\\n' > s.sh",
+        "theirs": [("shellcheck s.sh", ENTER, "SC2114")],
+        "ours": [("bashd check \"$(<s.sh)\"", ENTER, r"\^\^\^")],
+        "after": "",
+    },
+]
+
+
+class Shell:
+    """A shell in a tmux of its own."""
+
+    def __init__(self, home, path):
+        self.socket = f"{home}/tmux"
+        env = {"HOME": home, "PATH": path, "LANG": "C.UTF-8", "TERM": "xterm-256color", "TMUX_TMPDIR": home, "TMPDIR": home}
+        words = ["new-session", "-d", "-x", "110", "-y", "40", "-c", home, "PS1='$ ' exec bash --norc --noprofile -i"]
+        subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *words], env=env, check=True)
+        self.tmux("set", "-g", "status", "off")
+        self.wait(r"\$\s*$")
+
+    def tmux(self, *words):
+        return subprocess.run(["tmux", "-S", self.socket, *words], capture_output=True, text=True, check=False).stdout
+
+    def wait(self, pattern):
+        until = time.monotonic() + PATIENCE
+        while not re.search(pattern, screen := self.tmux("capture-pane", "-p").rstrip()):
+            if time.monotonic() > until:
+                raise RuntimeError(f"{pattern!r} is not shown:\n{screen}")
+            time.sleep(0.01)
+
+    def quietly(self, line):
+        """Runs a line that counts for nobody."""
+        self.tmux("send-keys", "-l", f" {{ {line or ':'}; }} >/dev/null 2>&1; clear; echo it is rea''dy")
+        self.tmux("send-keys", ENTER)
+        self.wait("it is ready")
+        self.tmux("send-keys", "-l", "clear")
+        self.tmux("send-keys", ENTER)
+        self.wait(r"^[^$]*\$\s*$")
+
+    def do(self, steps):
+        """The keys and seconds of these steps."""
+        keys, begun = 0, time.monotonic()
+        for text, named, wanted in steps:
+            if text:
+                self.tmux("send-keys", "-l", text)
+            for key in named.split():
+                self.tmux("send-keys", key)
+            keys += len(text) + len(named.split())
+            if wanted:
+                self.wait(wanted)
+        return keys, time.monotonic() - begun
+
+
+def side(thing, which, path, times):
+    """One side, several times, each in a home of its own."""
+    seconds = []
+    for _ in range(times):
+        with tempfile.TemporaryDirectory(prefix="bashd-twelve-", ignore_cleanup_errors=True) as home:
+            shell = Shell(home, path)
+            try:
+                shell.quietly(thing.get("before", ""))
+                keys, took = shell.do(thing[which])
+                seconds.append(took)
+                shell.tmux("send-keys", "C-c")
+                shell.quietly(thing["after"])
+            finally:
+                shell.tmux("kill-server")
+    return keys, statistics.median(seconds)
+
+
+def table(path, times):
+    rows = ["| thing | tool | keys there | keys in bashd | seconds there | seconds in bashd |", "|---|---|--:|--:|--:|--:|"]
+    for thing in THINGS:
+        program = thing.get("program", thing["tool"])
+        ours = side(thing, "ours", path, times)
+        theirs = side(thing, "theirs", path, times) if shutil.which(program, path=path) else None
+        if theirs is None:
+            print(f"{program} is missing", file=sys.stderr)
+        cells = [str(theirs[0]) if theirs else "-", str(ours[0]), f"{theirs[1]:.2f}" if theirs else "-", f"{ours[1]:.2f}"]
+        rows.append(f"| {thing['what']} | {thing['tool']} | {' | '.join(cells)} |")
+        print(rows[-1], file=sys.stderr)
+    return "\n".join(rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bashd", type=Path, required=True, help="the program")
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="write the table into docs/twelve.md")
+    given = parser.parse_args()
+    path = f"{given.bashd.resolve().parent}:{os.environ['PATH']}"
+    made = table(path, given.times)
+    if given.write:
+        before, _, rest = PAGE.read_text().partition(MARK)
+        after = rest.split(MARK, 1)[1]
+        PAGE.write_text(f"{before}{MARK}\n\n{made}\n\n{MARK}{after}")
+    else:
+        print(made)
+
+
+if __name__ == "__main__":
+    main()

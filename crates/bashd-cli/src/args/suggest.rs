@@ -1,0 +1,159 @@
+//! What an unknown subcommand was probably meant to be.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
+
+/// Words that people know from elsewhere, and what they are here.
+const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
+    ("exec", "run"),
+    ("sh", "run"),
+    ("setup", "init"),
+    ("install", "init"),
+    ("history", "log"),
+    ("logs", "log"),
+    ("ps", "jobs"),
+    ("ls", "list"),
+    ("watch", "top"),
+    ("status", "doctor"),
+    ("settings", "config"),
+    ("remove", "rm"),
+    ("delete", "rm"),
+    ("stop", "kill"),
+    ("tail", "follow"),
+    ("logs", "output"),
+    ("cat", "read"),
+    ("completion", "completions"),
+    ("complete", "completions"),
+    ("tui", "console"),
+    ("shell", "console"),
+    ("serve", "mcp"),
+];
+
+/// The error with a better suggestion, if it is about a subcommand.
+pub(super) fn mended(mut error: Error, whole: &Command) -> Error {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return error;
+    }
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let unknown = unknown.clone();
+    let names: Vec<String> = siblings(&error, whole);
+    error.remove(ContextKind::SuggestedSubcommand);
+    let meant = meant(&unknown, &names);
+    if !meant.is_empty() {
+        error.insert(
+            ContextKind::SuggestedSubcommand,
+            ContextValue::Strings(meant),
+        );
+    }
+    error
+}
+
+/// The subcommands that there are where the unknown one was typed.
+fn siblings(error: &Error, whole: &Command) -> Vec<String> {
+    // The usage line names the command: `Usage: bashd jobs [OPTIONS]`.
+    let text = error.render().to_string();
+    let usage = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Usage: bashd"));
+    let mut command = whole;
+    for word in usage.unwrap_or_default().split_whitespace() {
+        match command.find_subcommand(word) {
+            Some(found) => command = found,
+            None => break,
+        }
+    }
+    let visible = command.get_subcommands().filter(|one| !one.is_hide_set());
+    visible.map(|one| one.get_name().to_owned()).collect()
+}
+
+/// What was probably meant: a beginning, a word from elsewhere, or a slip of the fingers.
+fn meant(unknown: &str, names: &[String]) -> Vec<String> {
+    let unknown = unknown.to_lowercase();
+    let begin: Vec<String> = names
+        .iter()
+        .filter(|name| unknown.len() > 1 && name.starts_with(&unknown))
+        .cloned()
+        .collect();
+    if !begin.is_empty() {
+        return begin;
+    }
+    let elsewhere = KNOWN_ELSEWHERE.iter().filter(|(word, _)| *word == unknown);
+    let elsewhere = elsewhere.map(|(_, name)| (*name).to_owned());
+    let elsewhere: Vec<String> = elsewhere.filter(|name| names.contains(name)).collect();
+    if !elsewhere.is_empty() {
+        return elsewhere;
+    }
+    let distance = |name: &String| strsim::damerau_levenshtein(&unknown, name);
+    let most = 1 + unknown.chars().count() / 4;
+    let near = names.iter().map(|name| (distance(name), name));
+    let near: Vec<_> = near.filter(|(distance, _)| *distance <= most).collect();
+    let least = near.iter().map(|(distance, _)| *distance).min();
+    let nearest = near.into_iter().filter(|(far, _)| Some(*far) == least);
+    nearest.map(|(_, name)| name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn what_was_meant_is_suggested_and_nothing_else() {
+        let whole = Cli::command();
+        let names = |command: &Command| {
+            let names = command
+                .get_subcommands()
+                .map(|one| one.get_name().to_owned());
+            names.collect::<Vec<_>>()
+        };
+        for (unknown, expected) in [
+            ("ini", "init"),
+            ("inti", "init"),
+            ("confg", "config"),
+            ("lgo", "log"),
+            ("rn", "run"),
+            ("chek", "check"),
+            ("docter", "doctor"),
+            ("artefact", "artifact"),
+            ("history", "log"),
+            ("install", "init"),
+            ("exec", "run"),
+            ("profile", "profiles"),
+            ("consol", "console"),
+            ("Run", "run"),
+            ("zzzz", ""),
+        ] {
+            assert_eq!(
+                meant(unknown, &names(&whole)).join(" "),
+                expected,
+                "{unknown}"
+            );
+        }
+        let jobs = whole.find_subcommand("jobs").unwrap();
+        for (unknown, expected) in [("lsit", "list"), ("kil", "kill"), ("stop", "kill")] {
+            assert_eq!(
+                meant(unknown, &names(jobs)).join(" "),
+                expected,
+                "{unknown}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_error_names_the_subcommand_of_the_same_command() {
+        let error = |words: &[&str]| {
+            let error = Cli::command().try_get_matches_from(words).unwrap_err();
+            mended(error, &Cli::command()).to_string()
+        };
+        let said = error(&["bashd", "inti"]);
+        assert!(
+            said.contains("a similar subcommand exists: 'init'"),
+            "{said}"
+        );
+        let said = error(&["bashd", "jobs", "stop"]);
+        assert!(said.contains("'kill'"), "{said}");
+    }
+}

@@ -1,0 +1,327 @@
+//! `bashd changes` and `bashd undo`: what commands changed in files, and what becomes of it.
+//!
+//! `diff` shows the lines that changed.
+
+mod diff;
+
+use crate::args::{ChangesAction, ChangesOptions, ChangesShow, UndoOptions};
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, FailureKind};
+use crate::for_people;
+use crate::log::since;
+use crate::print::{Paint, Printer};
+use crate::settings::ConfigInForce;
+use crate::surroundings;
+use bashd::changes::{
+    Change, ChangeFailure, ChangeState, ChangeStore, ChangedPath, EffectKind, Moved,
+};
+use bashd::ledger::Timestamp;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Does what was asked for.
+pub(crate) fn changes(
+    arguments: &ChangesOptions,
+    settings: &ConfigInForce,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let store = ChangeStore::in_state(&settings.config.state_dir);
+    match &arguments.action {
+        None => list(&store, arguments.json, printer),
+        Some(ChangesAction::List(options)) => list(&store, options.json || arguments.json, printer),
+        Some(ChangesAction::Show(options)) => show(&store, options, printer),
+        Some(ChangesAction::Apply(options)) => {
+            let change = store.find(&options.id)?;
+            let paths = absolute(&options.paths)?;
+            let which = Moved {
+                paths: &paths,
+                force: options.force,
+            };
+            moved(store.apply(change.id(), &which), "applied", printer)
+        }
+        Some(ChangesAction::Discard(options)) => {
+            for id in &options.ids {
+                let change = store.find(id)?;
+                store.discard(change.id())?;
+                printer.note(&format!("{} is discarded", change.id()));
+            }
+            Ok(ExitStatus::Success)
+        }
+        Some(ChangesAction::Undo(options)) => undo(options, settings, printer),
+        Some(ChangesAction::Prune(options)) => {
+            let limits = settings.config.effects;
+            let age = if options.all {
+                Some(Duration::ZERO)
+            } else {
+                limits.max_age
+            };
+            for id in store.prune(age, limits.total_bytes)? {
+                printer.note(&format!("{id} is removed"));
+            }
+            Ok(ExitStatus::Success)
+        }
+    }
+}
+
+/// Takes changes back.
+pub(crate) fn undo(
+    arguments: &UndoOptions,
+    settings: &ConfigInForce,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let store = ChangeStore::in_state(&settings.config.state_dir);
+    let mut chosen = if let Some(id) = &arguments.id {
+        vec![store.find(id)?]
+    } else {
+        let is_real =
+            |change: &Change| matches!(change.state(), ChangeState::Applied | ChangeState::InPart);
+        let mut applied = store.list()?;
+        applied.retain(is_real);
+        applied.sort_by_key(Change::moved_ms);
+        match &arguments.since {
+            Some(when) => {
+                let now = Timestamp::now().to_zoned(surroundings::time_zone());
+                let since = since(when, &now)?.as_millisecond();
+                let since = u64::try_from(since).unwrap_or_default();
+                applied.retain(|change| change.moved_ms().is_some_and(|at| at >= since));
+                applied
+            }
+            None => applied.pop().into_iter().collect(),
+        }
+    };
+    if chosen.is_empty() {
+        let text = "there is no change that was applied and could be undone";
+        return Err(Failure::new(FailureKind::Usage, text).hint("bashd changes lists them"));
+    }
+    let paths = absolute(&arguments.paths)?;
+    let which = Moved {
+        paths: &paths,
+        force: arguments.force,
+    };
+    while let Some(change) = chosen.pop() {
+        let status = moved(store.undo(change.id(), &which), "undone", printer)?;
+        if status != ExitStatus::Success {
+            return Ok(status);
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// Paths as they were typed, from where we are.
+fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let absolute = paths.iter().map(|path| {
+        let absolute = std::path::absolute(path);
+        let parent = absolute.as_ref().ok().and_then(|path| path.parent());
+        let parent = parent.and_then(|parent| parent.canonicalize().ok());
+        let name = absolute.as_ref().ok().and_then(|path| path.file_name());
+        match (parent, name) {
+            (Some(parent), Some(name)) => Ok(parent.join(name)),
+            _ => absolute,
+        }
+    });
+    let absolute: Result<Vec<_>, _> = absolute.collect();
+    absolute.map_err(|error| Failure::new(FailureKind::Usage, error.to_string()))
+}
+
+fn moved(
+    result: Result<Change, ChangeFailure>,
+    word: &str,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    match result {
+        Ok(change) => {
+            let command = for_people::one_line(change.command());
+            printer.note(&format!("{} is {word}: {command}", change.id()));
+            Ok(ExitStatus::Success)
+        }
+        Err(ChangeFailure::Failed(error)) => Err(error.into()),
+        Err(ChangeFailure::Conflicts(conflicts)) => {
+            let text = format!("it was not {word}, and nothing was touched:");
+            printer.remark(Paint::Bad, "conflict:", &text);
+            for conflict in &conflicts {
+                let path = for_people::one_line(&conflict.path.to_string_lossy());
+                Printer::err(&format!("  {path} {}\n", conflict.why));
+            }
+            let hint = "name the other paths, or --force: what is there is kept aside";
+            printer.remark(Paint::Hint, "hint:", hint);
+            Ok(ExitStatus::Unfit)
+        }
+    }
+}
+
+fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let changes = store.list()?;
+    let mut page = printer.list();
+    if as_json {
+        for change in &changes {
+            let mut line = json!(change.summary());
+            line["command"] = json!(change.command());
+            line["cwd"] = json!(change.directory().to_string_lossy());
+            line["began_ms"] = json!(change.began_ms());
+            line["moved_ms"] = json!(change.moved_ms());
+            page.line(line)?;
+        }
+    } else if changes.is_empty() {
+        printer.remark(Paint::Hint, "changes:", "there are none");
+    } else {
+        let head = format!(
+            "{:<20}  {:<19}  {:<8}  {:>17}  {}",
+            "ID", "BEGAN", "STATE", "NEW/CHANGED/GONE", "COMMAND"
+        );
+        let head = page.paint(Paint::Title, &head);
+        page.line(head)?;
+        for change in &changes {
+            page.line(row(change))?;
+        }
+    }
+    page.finish()?;
+    Ok(ExitStatus::Success)
+}
+
+fn row(change: &Change) -> String {
+    let time = Timestamp::from_millisecond(change.began_ms() as i64).unwrap_or_default();
+    let time = time.to_zoned(surroundings::time_zone());
+    let summary = change.summary();
+    let counts = format!(
+        "{}/{}/{}",
+        summary.created, summary.modified, summary.deleted
+    );
+    format!(
+        "{:<20}  {}  {:<8}  {counts:>17}  {}",
+        change.id(),
+        time.strftime("%Y-%m-%d %H:%M:%S"),
+        summary.state,
+        for_people::one_line(change.command()),
+    )
+}
+
+fn show(
+    store: &ChangeStore,
+    options: &ChangesShow,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let change = match &options.id {
+        Some(id) => store.find(id)?,
+        None => store.list()?.pop().ok_or_else(|| {
+            Failure::new(FailureKind::Usage, "there are no changes")
+                .hint("bashd try COMMAND makes one")
+        })?,
+    };
+    let paths = change.paths();
+    let mut page = printer.list();
+    if options.json {
+        for path in &paths {
+            page.line(as_json(path))?;
+        }
+    } else if options.diff {
+        for path in &paths {
+            diff::write(path, change.directory(), &mut page)?;
+        }
+    } else if options.stat {
+        for path in &paths {
+            let (more, less) = diff::count(path);
+            let name = shown(path, change.directory());
+            let more = page.paint(Paint::Good, &format!("+{more}"));
+            let less = page.paint(Paint::Bad, &format!("-{less}"));
+            page.line(format_args!("{} {name} {more} {less}", path.kind.letter()))?;
+        }
+        page.line(change.summary().line())?;
+    } else if options.tree {
+        for line in tree(&paths, change.directory()) {
+            page.line(line)?;
+        }
+    } else {
+        for path in &paths {
+            let paint = match path.kind {
+                EffectKind::Created => Paint::Good,
+                EffectKind::Modified => Paint::Warning,
+                EffectKind::Deleted => Paint::Bad,
+            };
+            let letter = page.paint(paint, &path.kind.letter().to_string());
+            let remarks = path.remarks();
+            let remarks = if remarks.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", remarks.join(", "))
+            };
+            let name = shown(path, change.directory());
+            page.line(format_args!("{letter} {name}{remarks}"))?;
+        }
+    }
+    page.finish()?;
+    Ok(ExitStatus::Success)
+}
+
+/// A path from where the command ran, on one line.
+fn shown(path: &ChangedPath, directory: &Path) -> String {
+    let short = path.path.strip_prefix(directory).unwrap_or(&path.path);
+    let slash = if path.is_directory() { "/" } else { "" };
+    let text = short.to_string_lossy();
+    let text = if text.is_empty() { "." } else { &text };
+    format!("{}{slash}", for_people::one_line(text))
+}
+
+fn as_json(path: &ChangedPath) -> serde_json::Value {
+    let side = |side: &bashd::changes::PathSide| {
+        json!({
+            "type": side.kind,
+            "mode": format!("{:o}", side.mode),
+            "owner": side.owner.0,
+            "group": side.owner.1,
+            "bytes": side.size,
+            "at": side.at.to_string_lossy(),
+        })
+    };
+    json!({
+        "path": path.path.to_string_lossy(),
+        "kind": path.kind,
+        "old": path.old.as_ref().map(side),
+        "new": path.new.as_ref().map(side),
+    })
+}
+
+/// The paths as a tree: directories that did not change themselves stand for the way to those that
+/// did.
+fn tree(paths: &[ChangedPath], directory: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut before: Vec<String> = Vec::new();
+    for path in paths {
+        let short = path.path.strip_prefix(directory).unwrap_or(&path.path);
+        let parts: Vec<String> = short
+            .components()
+            .map(|part| for_people::one_line(&part.as_os_str().to_string_lossy()))
+            .collect();
+        let (Some(name), above) = (parts.last(), parts.len().saturating_sub(1)) else {
+            lines.push(format!("{} ./", path.kind.letter()));
+            continue;
+        };
+        let known = before
+            .iter()
+            .zip(&parts)
+            .take_while(|(one, other)| one == other);
+        let known = known.count().min(above);
+        for (depth, part) in parts.iter().enumerate().take(above).skip(known) {
+            lines.push(format!("  {}{part}/", "  ".repeat(depth)));
+        }
+        let slash = if path.is_directory() { "/" } else { "" };
+        let blanks = "  ".repeat(above);
+        lines.push(format!("{} {blanks}{name}{slash}", path.kind.letter()));
+        before = parts;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_resolved_but_for_their_last_part() {
+        let made = tempfile::tempdir().unwrap();
+        let real = made.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink("nowhere", real.join("link")).unwrap();
+        let found = absolute(&[real.join("./link"), real.join("missing")]).unwrap();
+        assert_eq!(found, [real.join("link"), real.join("missing")]);
+    }
+}

@@ -1,0 +1,201 @@
+//! `bashd complete`: names that only the state directory knows, for the completions of shells.
+//!
+//! The shells' scripts hand over the words so far and get one candidate a line, a tab and what it
+//! is. Nothing is printed where the script's own words will do.
+
+use crate::exit_status::ExitStatus;
+use crate::failure::Failure;
+use crate::for_people::{cut, one_line};
+use crate::print::Printer;
+use crate::profiles;
+use crate::settings::ConfigInForce;
+use bashd::artifact::ArtifactStore;
+use bashd::config::{KEYS, ValueKind};
+use bashd::guard::RULES;
+use bashd::jobs::{Jobs, Whose};
+use bashd::ledger::{Ledger, RecordQuery};
+
+/// Calls that are offered.
+const CALLS: usize = 30;
+
+/// Columns of a description.
+const WIDTH: usize = 60;
+
+/// A name and what it is.
+type NamedCandidate = (String, String);
+
+/// What can stand at the cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WantedNames {
+    Jobs(JobChoice),
+    Profiles,
+    Rules,
+    /// `KEY=`.
+    Keys,
+    Artifacts,
+    Calls,
+}
+
+/// Which jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JobChoice {
+    All,
+    Running,
+    Ended,
+}
+
+/// Prints what can stand where the last of these words is.
+pub(crate) fn complete(
+    words: &[String],
+    settings: &ConfigInForce,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let (before, current) = match words {
+        [before @ .., current] => (before, current.as_str()),
+        [] => return Ok(ExitStatus::Success),
+    };
+    let mut page = printer.page();
+    for (name, about) in candidates(before, current, settings) {
+        if name.starts_with(current) {
+            page.line(format_args!("{name}\t{}", cut(&one_line(&about), WIDTH)))?;
+        }
+    }
+    page.finish()?;
+    Ok(ExitStatus::Success)
+}
+
+fn candidates(before: &[String], current: &str, settings: &ConfigInForce) -> Vec<NamedCandidate> {
+    if let Some(values) = values_of_key(before, current, settings) {
+        return values;
+    }
+    match wanted(before) {
+        None => Vec::new(),
+        Some(WantedNames::Profiles) => {
+            let names = profiles::names(settings).into_iter();
+            names.map(|name| (name, String::new())).collect()
+        }
+        Some(WantedNames::Rules) => {
+            let rules = RULES.iter();
+            rules
+                .map(|rule| (rule.name.to_owned(), rule.denies.to_owned()))
+                .collect()
+        }
+        Some(WantedNames::Keys) => {
+            let keys = KEYS.iter();
+            keys.map(|key| (format!("{}=", key.name), key.meaning.to_owned()))
+                .collect()
+        }
+        Some(WantedNames::Jobs(choice)) => jobs(choice, settings),
+        Some(WantedNames::Artifacts) => {
+            let stored = ArtifactStore::of(&settings.config).list();
+            let stored = stored.unwrap_or_default().into_iter();
+            stored
+                .map(|summary| (summary.id.to_string(), summary.run))
+                .collect()
+        }
+        Some(WantedNames::Calls) => {
+            let ledger = Ledger::new(settings.config.ledger, settings.config.ledger_dir());
+            let records = ledger.read(RecordQuery::default()).into_iter().flatten();
+            let records = records.flatten().take(CALLS);
+            records.map(|record| (record.id, record.command)).collect()
+        }
+    }
+}
+
+fn jobs(choice: JobChoice, settings: &ConfigInForce) -> Vec<NamedCandidate> {
+    let jobs = Jobs::new(&settings.config).list(Whose::Everybody);
+    let wanted = jobs.into_iter().filter(|job| match choice {
+        JobChoice::All => true,
+        JobChoice::Running => job.state.is_alive(),
+        JobChoice::Ended => !job.state.is_alive(),
+    });
+    wanted
+        .map(|job| (job.name.unwrap_or(job.alias), job.command))
+        .collect()
+}
+
+/// What a word after these can be, if only we know.
+fn wanted(before: &[String]) -> Option<WantedNames> {
+    if let Some(last) = before.last() {
+        match last.as_str() {
+            "--profile" => return Some(WantedNames::Profiles),
+            "--set" => return Some(WantedNames::Keys),
+            _ => {}
+        }
+    }
+    let mut names = before.iter().filter(|word| !word.starts_with('-'));
+    let (first, second) = (names.next()?.as_str(), names.next().map(String::as_str));
+    match (first, second) {
+        ("jobs", Some("show" | "output" | "follow" | "screen" | "rename")) => {
+            Some(WantedNames::Jobs(JobChoice::All))
+        }
+        ("jobs", Some("attach" | "wait" | "send" | "kill")) => {
+            Some(WantedNames::Jobs(JobChoice::Running))
+        }
+        ("jobs", Some("rm")) => Some(WantedNames::Jobs(JobChoice::Ended)),
+        ("artifact", Some("read" | "rm")) => Some(WantedNames::Artifacts),
+        ("log", Some("show")) => Some(WantedNames::Calls),
+        ("rules", None) => Some(WantedNames::Rules),
+        _ => None,
+    }
+}
+
+/// The values that `--set KEY=` can be followed by. bash hands over `KEY`, `=` and the value as
+/// words of their own, other shells as one.
+fn values_of_key(
+    before: &[String],
+    current: &str,
+    settings: &ConfigInForce,
+) -> Option<Vec<NamedCandidate>> {
+    let (key, prefix) = match before {
+        [.., set, key, equals] if set == "--set" && equals == "=" => (key.as_str(), String::new()),
+        [.., set, key] if set == "--set" && current == "=" => (key.as_str(), "=".to_owned()),
+        [.., set] if set == "--set" => {
+            let (key, _) = current.split_once('=')?;
+            (key, format!("{key}="))
+        }
+        _ => return None,
+    };
+    let words: Vec<String> = match key {
+        "profile" => profiles::names(settings),
+        "guard.enable" | "guard.disable" => RULES.iter().map(|rule| rule.name.to_owned()).collect(),
+        _ => match KEYS.iter().find(|known| known.name == key)?.kind {
+            ValueKind::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+            ValueKind::Switch => vec!["true".to_owned(), "false".to_owned()],
+            ValueKind::ProfileOrSwitch => ["profile", "true", "false"].map(str::to_owned).to_vec(),
+            _ => return None,
+        },
+    };
+    let candidates = words
+        .into_iter()
+        .map(|word| (format!("{prefix}{word}"), String::new()));
+    Some(candidates.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_names_are_wanted_is_known() {
+        for (line, expected) in [
+            ("jobs kill", Some(WantedNames::Jobs(JobChoice::Running))),
+            (
+                "jobs kill bg_1",
+                Some(WantedNames::Jobs(JobChoice::Running)),
+            ),
+            ("jobs rm", Some(WantedNames::Jobs(JobChoice::Ended))),
+            ("jobs", None),
+            ("run --profile", Some(WantedNames::Profiles)),
+            ("run", None),
+            ("--set", Some(WantedNames::Keys)),
+            ("artifact read", Some(WantedNames::Artifacts)),
+            ("log show", Some(WantedNames::Calls)),
+            ("rules", Some(WantedNames::Rules)),
+            ("", None),
+        ] {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(wanted(&words), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The calls of all bashd processes, as the feed tells of them: what is kept, and in which order.
+
+use bashd::feed::{CallAsks, CallBegun, CallEnded, FeedEvent, FeedRecord};
+use bashd::jobs::Job;
+use bashd::ledger::{Record, RecordedOutcome, Timestamp};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Calls that have ended and are still shown.
+const MOST_ENDED: usize = 500;
+
+/// One call, as far as it is known.
+#[derive(Debug, Clone)]
+pub(super) struct TopCall {
+    pub(super) id: String,
+    pub(super) begun: CallBegun,
+    pub(super) since: Timestamp,
+    pub(super) state: TopState,
+    /// Bytes that it wrote so far.
+    pub(super) bytes: u64,
+}
+
+/// What a call does.
+#[derive(Debug, Clone)]
+pub(super) enum TopState {
+    Running,
+    /// It waits for a person's approval.
+    Asks(CallAsks),
+    /// It continues as a job of this name.
+    Job(String),
+    Ended(CallEnded),
+    /// Its process is gone, and nobody knows how it ended.
+    Lost,
+}
+
+/// Which calls are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum TopFilter {
+    #[default]
+    All,
+    /// What runs or asks.
+    Live,
+    Asking,
+    Failed,
+}
+
+impl TopFilter {
+    /// The next one, round and round.
+    pub(super) fn next(self) -> Self {
+        match self {
+            Self::All => Self::Live,
+            Self::Live => Self::Asking,
+            Self::Asking => Self::Failed,
+            Self::Failed => Self::All,
+        }
+    }
+
+    /// What people call it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Live => "running",
+            Self::Asking => "asking",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl TopCall {
+    /// Whether it is under way, as a call or as a job.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(
+            self.state,
+            TopState::Running | TopState::Asks(_) | TopState::Job(_)
+        )
+    }
+
+    /// Whether it went wrong.
+    pub(super) fn failed(&self) -> bool {
+        match &self.state {
+            TopState::Ended(ended) => record(&self.id, self.since, ended).failed(),
+            TopState::Lost => true,
+            TopState::Running | TopState::Asks(_) | TopState::Job(_) => false,
+        }
+    }
+
+    /// Its state in at most nine columns.
+    pub(super) fn word(&self) -> String {
+        match &self.state {
+            TopState::Running => "running".to_owned(),
+            TopState::Asks(_) => "ASKS".to_owned(),
+            TopState::Job(name) => format!("job {name}"),
+            TopState::Ended(ended) => crate::log::result(&record(&self.id, self.since, ended)),
+            TopState::Lost => "lost".to_owned(),
+        }
+    }
+
+    /// How long it takes or took, in milliseconds.
+    pub(super) fn millis(&self, now: Timestamp) -> u64 {
+        match &self.state {
+            TopState::Ended(ended) => ended.wall_ms,
+            _ => u64::try_from(now.duration_since(self.since).as_millis()).unwrap_or(0),
+        }
+    }
+
+    /// Its session, as people read it.
+    pub(super) fn session(&self) -> &str {
+        match self.begun.session.as_deref() {
+            None => "-",
+            Some("") => "(own)",
+            Some(name) => name,
+        }
+    }
+
+    fn has(&self, text: &str) -> bool {
+        let parts = [
+            &*self.begun.command,
+            &self.begun.owner,
+            self.session(),
+            &self.begun.cwd,
+            &self.id,
+        ];
+        parts.iter().any(|part| part.to_lowercase().contains(text))
+    }
+
+    /// For programs.
+    pub(super) fn to_json(&self, now: Timestamp) -> Value {
+        let (state, rule, message) = match &self.state {
+            TopState::Running => ("running", None, None),
+            TopState::Asks(asks) => ("asks", Some(&asks.rule), Some(&asks.message)),
+            TopState::Job(_) => ("job", None, None),
+            TopState::Ended(_) => ("ended", None, None),
+            TopState::Lost => ("lost", None, None),
+        };
+        let ended = match &self.state {
+            TopState::Ended(ended) => Some(ended),
+            _ => None,
+        };
+        json!({
+            "id": self.id,
+            "time": self.since.to_string(),
+            "state": state,
+            "owner": self.begun.owner,
+            "session": self.begun.session,
+            "profile": self.begun.profile,
+            "command": self.begun.command,
+            "cwd": self.begun.cwd,
+            "pid": self.begun.pid,
+            "ms": self.millis(now),
+            "output_bytes": self.bytes,
+            "rule": rule,
+            "message": message,
+            "job": match &self.state {
+                TopState::Job(name) => Some(name),
+                _ => None,
+            },
+            "outcome": ended.map(|ended| ended.outcome),
+            "exit_code": ended.and_then(|ended| ended.exit_code),
+            "signal": ended.and_then(|ended| ended.signal),
+        })
+    }
+}
+
+fn record(id: &str, time: Timestamp, ended: &CallEnded) -> Record {
+    let mut record = Record::new(id, time, ended.outcome);
+    record.exit_code = ended.exit_code;
+    record.signal = ended.signal;
+    record
+}
+
+/// All calls that are known.
+#[derive(Debug, Default)]
+pub(super) struct TopCalls {
+    calls: BTreeMap<String, TopCall>,
+}
+
+impl TopCalls {
+    /// Something happened.
+    pub(super) fn tell(&mut self, record: FeedRecord) {
+        if let FeedEvent::Begun(begun) = record.event {
+            let call = TopCall {
+                id: record.id.clone(),
+                begun,
+                since: record.time,
+                state: TopState::Running,
+                bytes: 0,
+            };
+            self.calls.insert(record.id, call);
+            return;
+        }
+        let Some(call) = self.calls.get_mut(&record.id) else {
+            return;
+        };
+        match record.event {
+            FeedEvent::Asks(asks) => call.state = TopState::Asks(asks),
+            FeedEvent::Allowed => call.state = TopState::Running,
+            FeedEvent::Ended(ended) => {
+                call.bytes = ended.output_bytes;
+                call.state = match &ended.job {
+                    Some(job) if ended.outcome == RecordedOutcome::Background => {
+                        TopState::Job(job.clone())
+                    }
+                    _ => TopState::Ended(ended),
+                };
+            }
+            _ => {}
+        }
+    }
+
+    /// Compares with what is there: processes that are gone, and what runs and jobs wrote. The
+    /// names of jobs that still run are in `jobs`.
+    pub(super) fn compare(&mut self, running: &[Job], jobs: &[Job]) {
+        for call in self.calls.values_mut() {
+            let found = running.iter().chain(jobs).find(|job| job.id == call.id);
+            if let Some(job) = found {
+                call.bytes = job.output_bytes;
+            }
+            match &call.state {
+                TopState::Running | TopState::Asks(_) if !is_alive(call.begun.pid) => {
+                    call.state = TopState::Lost;
+                }
+                TopState::Job(_) => {
+                    let ended = found.filter(|job| !job.state.is_alive());
+                    if let Some(job) = ended {
+                        call.state = end_of(job);
+                    } else if found.is_none() {
+                        call.state = TopState::Lost;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.forget();
+    }
+
+    /// Forgets the oldest that have ended.
+    fn forget(&mut self) {
+        let ended = self.calls.values().filter(|call| !call.is_live());
+        let mut ended: Vec<(Timestamp, String)> =
+            ended.map(|call| (call.since, call.id.clone())).collect();
+        ended.sort();
+        let many = ended.len().saturating_sub(MOST_ENDED);
+        for (_, id) in ended.into_iter().take(many) {
+            self.calls.remove(&id);
+        }
+    }
+
+    /// A call by its id.
+    pub(super) fn get(&self, id: &str) -> Option<&TopCall> {
+        self.calls.get(id)
+    }
+
+    /// How many there are that ask, and that run.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let asks = |call: &&TopCall| matches!(call.state, TopState::Asks(_));
+        let live = self.calls.values().filter(|call| call.is_live()).count();
+        let asking = self.calls.values().filter(asks).count();
+        (asking, live - asking)
+    }
+
+    /// Those that are wanted: who asks, then what runs, then what has ended; the newest first.
+    pub(super) fn wanted(&self, filter: TopFilter, text: &str) -> Vec<&TopCall> {
+        let text = text.to_lowercase();
+        let is_wanted = |call: &&TopCall| {
+            let by_filter = match filter {
+                TopFilter::All => true,
+                TopFilter::Live => call.is_live(),
+                TopFilter::Asking => matches!(call.state, TopState::Asks(_)),
+                TopFilter::Failed => call.failed(),
+            };
+            by_filter && (text.is_empty() || call.has(&text))
+        };
+        let mut wanted: Vec<&TopCall> = self.calls.values().filter(is_wanted).collect();
+        let rank = |call: &TopCall| match call.state {
+            TopState::Asks(_) => 0,
+            TopState::Running | TopState::Job(_) => 1,
+            TopState::Ended(_) | TopState::Lost => 2,
+        };
+        wanted.sort_by(|one, other| {
+            let by_rank = rank(one).cmp(&rank(other));
+            by_rank.then(other.since.cmp(&one.since))
+        });
+        wanted
+    }
+}
+
+fn is_alive(pid: i32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}
+
+/// How a job ended, as the end of its call.
+fn end_of(job: &Job) -> TopState {
+    let outcome = match (job.exit_code, job.signal) {
+        (Some(_), _) => "exited",
+        (None, Some(_)) => "signalled",
+        (None, None) => return TopState::Lost,
+    };
+    let ended = json!({
+        "outcome": outcome,
+        "exit_code": job.exit_code,
+        "signal": job.signal,
+        "wall_ms": job.ran_ms(),
+        "output_bytes": job.output_bytes,
+    });
+    serde_json::from_value(ended).map_or(TopState::Lost, TopState::Ended)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "every caller makes its value on the spot"
+    )]
+    fn event(id: &str, second: i64, event: Value) -> FeedRecord {
+        let time = Timestamp::from_second(second).unwrap().to_string();
+        let mut line = json!({"v": 1, "id": id, "time": time});
+        let fields = line.as_object_mut().unwrap();
+        fields.extend(event.as_object().unwrap().clone());
+        serde_json::from_value(line).unwrap()
+    }
+
+    /// One that asks, one that runs, one that failed and one that went well.
+    pub(in crate::top) fn some() -> TopCalls {
+        let own = std::process::id();
+        let begun = |command: &str, owner: &str| {
+            json!({"event": "begun", "pid": own, "owner": owner, "profile": "default",
+                "session": "s1", "command": command, "cwd": "/srv"})
+        };
+        let ended = |code: i32| {
+            json!({"event": "ended", "outcome": "exited", "exit_code": code, "wall_ms": 1500,
+                "output_bytes": 2048})
+        };
+        let mut calls = TopCalls::default();
+        for (id, second, what) in [
+            ("a", 1, begun("cargo test", "mcp:K3T9AZ2C.1")),
+            ("b", 2, begun("npm run dev", "rpc:9QX41MHB.1")),
+            ("c", 3, begun("git push --force", "mcp:K3T9AZ2C.1")),
+            ("d", 4, begun("true", "cli:0")),
+            ("a", 5, ended(101)),
+            ("d", 6, ended(0)),
+            (
+                "c",
+                7,
+                json!({"event": "asks", "rule": "no_force_push", "message": "it loses history",
+                    "part": [0, 16]}),
+            ),
+            ("unknown", 8, ended(0)),
+        ] {
+            calls.tell(event(id, second, what));
+        }
+        calls
+    }
+
+    fn ids(calls: &[&TopCall]) -> String {
+        calls.iter().map(|call| call.id.as_str()).collect()
+    }
+
+    #[test]
+    fn who_asks_comes_first_and_filters_choose() {
+        let calls = some();
+        assert_eq!(ids(&calls.wanted(TopFilter::All, "")), "cbda");
+        assert_eq!(ids(&calls.wanted(TopFilter::Live, "")), "cb");
+        assert_eq!(ids(&calls.wanted(TopFilter::Asking, "")), "c");
+        assert_eq!(ids(&calls.wanted(TopFilter::Failed, "")), "a");
+        assert_eq!(ids(&calls.wanted(TopFilter::All, "K3t9")), "ca");
+        assert_eq!(ids(&calls.wanted(TopFilter::All, "NPM")), "b");
+        assert_eq!(calls.count(), (1, 1));
+        let words: Vec<String> = calls
+            .wanted(TopFilter::All, "")
+            .iter()
+            .map(|call| call.word())
+            .collect();
+        assert_eq!(words, ["ASKS", "running", "exit 0", "exit 101"]);
+    }
+
+    #[test]
+    fn a_call_whose_process_is_gone_is_lost() {
+        let mut calls = some();
+        let gone = json!({"event": "begun", "pid": i32::MAX, "owner": "x", "profile": "p", "command": "c"});
+        calls.tell(event("e", 9, gone));
+        calls.compare(&[], &[]);
+        assert_eq!(calls.get("e").unwrap().word(), "lost");
+        assert_eq!(calls.get("b").unwrap().word(), "running");
+        let line = calls
+            .get("c")
+            .unwrap()
+            .to_json(Timestamp::from_second(10).unwrap());
+        assert_eq!(
+            (&line["rule"], &line["ms"]),
+            (&json!("no_force_push"), &json!(7000))
+        );
+    }
+}

@@ -1,0 +1,350 @@
+//! What `bashd top` shows: a table of calls, the selected one in full, and what can be done.
+
+use super::app::{TopApp, TopMode};
+use super::calls::{TopCall, TopState};
+use crate::check::underline;
+use crate::for_people::{cut, duration, one_line, size, wrapped};
+use bashd::ledger::Timestamp;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::Paragraph;
+use unicode_width::UnicodeWidthChar;
+
+/// Rows below the table: the selected call.
+const DETAILS: u16 = 5;
+
+/// Whether colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TopColours {
+    On,
+    Off,
+}
+
+/// Draws everything.
+pub(super) fn draw(frame: &mut Frame<'_>, app: &TopApp, colours: TopColours, now: Timestamp) {
+    let area = frame.area();
+    let columns = usize::from(area.width);
+    let mut lines = vec![title(app, columns)];
+    match &app.mode {
+        TopMode::Opened(id) => lines.extend(opened(app, id, area, colours)),
+        TopMode::List | TopMode::Searching | TopMode::Ending(_) => {
+            lines.extend(table(app, area, colours, now));
+        }
+    }
+    lines.resize_with(usize::from(area.height.saturating_sub(1)), Line::default);
+    lines.push(footer(app, columns, colours));
+    frame.render_widget(Paragraph::new(Text::from(lines)), area);
+}
+
+fn title(app: &TopApp, columns: usize) -> Line<'static> {
+    let (asking, running) = app.calls.count();
+    let mut text = format!("bashd top · {running} running");
+    if asking > 0 {
+        text = format!("{text} · {asking} asking");
+    }
+    text = format!("{text} · shows {}", app.filter.word());
+    if !app.search.is_empty() || app.mode == TopMode::Searching {
+        text = format!("{text} · /{}", app.search);
+    }
+    let style = Style::default().add_modifier(Modifier::BOLD);
+    Line::from(Span::styled(cut(&one_line(&text), columns), style))
+}
+
+/// How wide the columns are that depend on the width.
+struct TopColumns {
+    client: usize,
+    session: usize,
+    command: usize,
+}
+
+impl TopColumns {
+    fn of(columns: usize) -> Self {
+        let (client, session) = if columns >= 90 { (16, 10) } else { (9, 0) };
+        // State, time and bytes with their gaps.
+        let before = 9 + 1 + 6 + 1 + 7 + 1 + client + 1 + session + usize::from(session > 0);
+        Self {
+            client,
+            session,
+            command: columns.saturating_sub(before),
+        }
+    }
+
+    fn row(&self, cells: [&str; 6]) -> String {
+        let [state, time, bytes, client, session, command] = cells;
+        let mut row = format!(
+            "{:<9} {time:>6} {bytes:>7} {:<2$} ",
+            cut(state, 9),
+            cut(client, self.client),
+            self.client
+        );
+        if self.session > 0 {
+            row = format!("{row}{:<1$} ", cut(session, self.session), self.session);
+        }
+        row + &cut(command, self.command)
+    }
+}
+
+fn table(app: &TopApp, area: Rect, colours: TopColours, now: Timestamp) -> Vec<Line<'static>> {
+    let columns = usize::from(area.width);
+    let widths = TopColumns::of(columns);
+    let head = ["STATE", "TIME", "BYTES", "CLIENT", "SESSION", "COMMAND"];
+    let faint = Style::default().add_modifier(Modifier::DIM);
+    let mut lines = vec![Line::from(Span::styled(widths.row(head), faint))];
+    // Title, head and footer.
+    let rows = usize::from(area.height.saturating_sub(3 + DETAILS)).max(1);
+    let wanted = app.wanted();
+    let selected = app.selected_row(&wanted);
+    let first = selected.saturating_sub(rows.saturating_sub(1));
+    for (number, call) in wanted.iter().enumerate().skip(first).take(rows) {
+        let mut style = style_of(call, colours);
+        if number == selected {
+            style = style.add_modifier(Modifier::REVERSED);
+        }
+        let text = widths.row([
+            &call.word(),
+            &duration(call.millis(now)),
+            &size(call.bytes),
+            &one_line(&call.begun.owner),
+            &one_line(call.session()),
+            &one_line(&call.begun.command),
+        ]);
+        lines.push(Line::from(Span::styled(format!("{text:<columns$}"), style)));
+    }
+    if wanted.is_empty() {
+        let nothing = if app.search.is_empty() {
+            "nothing yet: calls appear here as they come in"
+        } else {
+            "no call has this text"
+        };
+        lines.push(Line::from(Span::styled(nothing, faint)));
+    }
+    lines.resize_with(rows + 1, Line::default);
+    if let Some(call) = wanted.get(selected) {
+        lines.extend(details(call, columns, colours));
+    }
+    lines
+}
+
+/// The selected call: its command, where and whose it is, and why it asks.
+fn details(call: &TopCall, columns: usize, colours: TopColours) -> Vec<Line<'static>> {
+    let rule = Span::styled(
+        "─".repeat(columns),
+        Style::default().add_modifier(Modifier::DIM),
+    );
+    let mut lines = vec![Line::from(rule)];
+    let warning = style_of(call, colours);
+    let asks = match &call.state {
+        TopState::Asks(asks) => Some(asks),
+        _ => None,
+    };
+    let part = asks.and_then(|asks| marked(&call.begun.command, asks.part?, columns));
+    if let Some((text, marks)) = part {
+        lines.push(Line::from(text));
+        lines.push(Line::from(Span::styled(marks, warning)));
+    } else {
+        let mut command = wrapped(&one_line(&call.begun.command), 0, Some(columns));
+        command.resize_with(2, String::new);
+        lines.extend(command.iter().map(|text| Line::from(cut(text, columns))));
+    }
+    let mut about = vec![one_line(&call.begun.owner)];
+    if call.begun.session.is_some() {
+        about.push(format!("session {}", one_line(call.session())));
+    }
+    about.push(one_line(&call.begun.profile));
+    if !call.begun.cwd.is_empty() {
+        about.push(one_line(&call.begun.cwd));
+    }
+    about.push(call.id.clone());
+    let faint = Style::default().add_modifier(Modifier::DIM);
+    lines.push(Line::from(Span::styled(
+        cut(&about.join(" · "), columns),
+        faint,
+    )));
+    let last = match &call.state {
+        TopState::Asks(asks) => format!("{}: {}", asks.rule, one_line(&asks.message)),
+        TopState::Ended(ended) => ended.error.as_deref().map(one_line).unwrap_or_default(),
+        _ => String::new(),
+    };
+    lines.push(Line::from(Span::styled(cut(&last, columns), warning)));
+    lines
+}
+
+/// The line of a command that a part of it is in, and the marks under that part; both begin so
+/// that the part can be seen.
+fn marked(command: &str, (start, end): (usize, usize), columns: usize) -> Option<(String, String)> {
+    let touched = underline::lines(command, bashd::script::Span { start, end });
+    let (text, marks) = touched.into_iter().next()?;
+    let before = marks.len() - marks.trim_start().len();
+    // What does not fit begins with a third of the room before the part.
+    let skipped = if marks.len() < columns {
+        0
+    } else {
+        before.saturating_sub(columns / 3)
+    };
+    let mut passed = 0;
+    let rest = text.trim_start_matches(|character: char| {
+        let goes_on = passed < skipped;
+        passed += if goes_on {
+            character.width().unwrap_or(0)
+        } else {
+            0
+        };
+        goes_on
+    });
+    let marks = marks.get(passed..).unwrap_or_default();
+    Some((cut(rest, columns), marks.chars().take(columns).collect()))
+}
+
+/// One call and the end of its output.
+fn opened(app: &TopApp, id: &str, area: Rect, colours: TopColours) -> Vec<Line<'static>> {
+    let columns = usize::from(area.width);
+    let Some(call) = app.calls.get(id) else {
+        return vec![Line::from("this call is not known any more")];
+    };
+    let state = format!("{} · {}", call.word(), size(call.bytes));
+    let mut lines = vec![Line::from(Span::styled(
+        cut(
+            &format!("{state} · {}", one_line(&call.begun.command)),
+            columns,
+        ),
+        style_of(call, colours),
+    ))];
+    let room = usize::from(area.height.saturating_sub(3));
+    let output = app.output.iter();
+    let output: Vec<String> = output
+        .flat_map(|line| wrapped(line, 0, Some(columns)))
+        .collect();
+    let end = output.len().saturating_sub(app.look_back.min(output.len()));
+    let first = end.saturating_sub(room);
+    let seen = output.get(first..end).unwrap_or_default().iter();
+    lines.extend(seen.map(|line| Line::from(cut(line, columns))));
+    lines
+}
+
+fn footer(app: &TopApp, columns: usize, colours: TopColours) -> Line<'static> {
+    let asks = app
+        .selected()
+        .is_some_and(|call| matches!(call.state, TopState::Asks(_)));
+    let warning = match colours {
+        TopColours::On => Style::default().fg(Color::Yellow),
+        TopColours::Off => Style::default().add_modifier(Modifier::BOLD),
+    };
+    let plain = Style::default().add_modifier(Modifier::DIM);
+    let (text, style) = match &app.mode {
+        _ if !app.remark.is_empty() => (app.remark.clone(), warning),
+        TopMode::Searching => (
+            "type to search · enter keeps · esc clears".to_owned(),
+            plain,
+        ),
+        TopMode::Ending(_) => (
+            "end it and all it started? y ends · any other key leaves it".to_owned(),
+            warning,
+        ),
+        TopMode::Opened(_) | TopMode::List if asks => (ANSWERS.to_owned(), warning),
+        TopMode::Opened(_) => ("esc back · ↑↓ scroll · x end · q quit".to_owned(), plain),
+        TopMode::List => (
+            "↑↓ select · enter open · / search · f filter · x end · q quit".to_owned(),
+            plain,
+        ),
+    };
+    Line::from(Span::styled(cut(&one_line(&text), columns), style))
+}
+
+/// What can be done with one that asks.
+const ANSWERS: &str = "allow: o once · s session · a always · d deny · q quit";
+
+fn style_of(call: &TopCall, colours: TopColours) -> Style {
+    let plain = Style::default();
+    let is_asking = matches!(call.state, TopState::Asks(_));
+    if colours == TopColours::Off {
+        return if is_asking || call.failed() {
+            plain.add_modifier(Modifier::BOLD)
+        } else {
+            plain
+        };
+    }
+    match &call.state {
+        _ if is_asking => plain.fg(Color::Yellow).add_modifier(Modifier::BOLD),
+        _ if call.failed() => plain.fg(Color::Red),
+        TopState::Running | TopState::Job(_) => plain.fg(Color::Green),
+        _ => plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::calls::tests::some;
+    use crossterm::event::{KeyCode, KeyEvent};
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn shown(app: &TopApp, (columns, rows): (u16, u16)) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        let now = Timestamp::from_second(10).unwrap();
+        terminal
+            .draw(|frame| draw(frame, app, TopColours::Off, now))
+            .unwrap();
+        let buffer = terminal.backend().buffer();
+        let row = |y: u16| {
+            let cells = (0..columns).map(|x| buffer[(x, y)].symbol());
+            cells.collect::<String>().trim_end().to_owned()
+        };
+        (0..rows).map(row).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn everything_fits_into_sixty_columns_without_colour() {
+        let app = TopApp::new(some());
+        insta::assert_snapshot!(shown(&app, (60, 12)), @r"
+        bashd top · 1 running · 1 asking · shows all
+        STATE       TIME   BYTES CLIENT    COMMAND
+        ASKS        7.0s      0B mcp:K3T9… git push --force
+        running     8.0s      0B rpc:9QX4… npm run dev
+        exit 0      1.5s  2.0KiB cli:0     true
+        exit 101    1.5s  2.0KiB mcp:K3T9… cargo test
+        ────────────────────────────────────────────────────────────
+        git push --force
+        ^^^^^^^^^^^^^^^^
+        mcp:K3T9AZ2C.1 · session s1 · default · /srv · c
+        no_force_push: it loses history
+        allow: o once · s session · a always · d deny · q quit
+        ");
+    }
+
+    #[test]
+    fn what_a_question_is_about_is_marked_and_in_sight() {
+        let command = "cd /srv && git push --force";
+        let (text, marks) = marked(command, (11, 27), 60).unwrap();
+        assert_eq!(text, command);
+        assert_eq!(marks, format!("{}{}", " ".repeat(11), "^".repeat(16)));
+        let long = format!("{}; git push --force", "x".repeat(100));
+        let (text, marks) = marked(&long, (102, 118), 60).unwrap();
+        let at = marks.find('^').unwrap();
+        assert!(
+            text.split_at(at).1.starts_with("git push --force"),
+            "{text}\n{marks}"
+        );
+        assert_eq!(marked("true", (9, 12), 60), None);
+    }
+
+    #[test]
+    fn keys_select_search_and_filter() {
+        let mut app = TopApp::new(some());
+        for key in [
+            KeyCode::Down,
+            KeyCode::Char('/'),
+            KeyCode::Char('c'),
+            KeyCode::Char('a'),
+        ] {
+            app.key(&KeyEvent::from(key));
+        }
+        assert_eq!(app.selected().unwrap().id, "a");
+        app.key(&KeyEvent::from(KeyCode::Enter));
+        assert!(shown(&app, (100, 12)).contains("/ca"));
+        app.key(&KeyEvent::from(KeyCode::Char('f')));
+        assert!(shown(&app, (100, 12)).contains("no call has this text"));
+    }
+}

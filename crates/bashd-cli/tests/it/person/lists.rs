@@ -1,0 +1,97 @@
+//! Lists and messages at a terminal: the newest last, wrapped, in a pager, with the next step.
+
+use crate::console::tmux::Tmux;
+use crate::shown;
+use bashd_testkit::Home;
+use serde_json::Value;
+
+const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
+
+#[test]
+fn at_a_terminal_the_newest_is_last_wrapped_and_whose_it_is_is_said() {
+    let home = Home::new();
+    shown(&home, &["run", "echo first"]);
+    let long = "echo alpha beta gamma delta epsilon zeta eta theta iota kappa lambda";
+    shown(&home, &["run", long]);
+    let Some(tmux) = Tmux::shell(&home, (80, 24)) else {
+        return;
+    };
+    tmux.line(&format!("clear; {BASHD} log"));
+    let shown = tmux.until("bashd log show ID");
+    let at = |text: &str| {
+        shown
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {shown}"))
+    };
+    assert!(at("echo first") < at("echo alpha"), "{shown}");
+    assert!(at("echo alpha") < at("lambda"), "wrapped, not cut: {shown}");
+    assert!(
+        shown.contains("cli:") && shown.contains(" · default · "),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_list_that_does_not_fit_is_shown_in_the_pager() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::shell(&home, (80, 10)) else {
+        return;
+    };
+    tmux.line(&format!(
+        "clear; PAGER='sed s/^/paged:/ | head -n 3' {BASHD} rules"
+    ));
+    tmux.until("paged:profile default");
+    tmux.line(&format!(
+        "clear; PAGER='sed s/^/paged:/' {BASHD} config path; echo over"
+    ));
+    let short = tmux.until("over\n");
+    assert!(!short.contains("paged:/"), "it fits: {short}");
+    tmux.line(&format!(
+        "clear; PAGER=cat {BASHD} rules | tail -n 1; echo done"
+    ));
+    tmux.until("done\n");
+}
+
+#[test]
+fn a_job_is_named_with_the_next_step_and_its_failure() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::shell(&home, (90, 24)) else {
+        return;
+    };
+    tmux.line(&format!("clear; {BASHD} run --background 'sleep 300'"));
+    tmux.until("job bg_1 · follow: bashd jobs follow bg_1");
+    tmux.line(&format!("clear; {BASHD} run 'sleep 300 & true'"));
+    tmux.until_all(&[
+        "[left running as job bg_2:",
+        "job bg_2 · follow: bashd jobs follow bg_2",
+    ]);
+    tmux.line(&format!("clear; {BASHD} jobs list"));
+    tmux.until_all(&["bg_1", "running", "cli:", "bashd jobs attach JOB"]);
+    tmux.line(&format!("clear; {BASHD} jobs kill bg_1 bg_2"));
+    tmux.until_all(&["bashd jobs output bg_1", "bashd jobs output bg_2"]);
+    tmux.line(&format!(
+        "clear; {BASHD} run --background 'sleep 0.5; exit 7'; {BASHD} jobs wait bg_3"
+    ));
+    tmux.until("exit code 7");
+    let red = tmux.run(&["capture-pane", "-p", "-e"]);
+    let red = String::from_utf8(red.stdout).unwrap();
+    let line = red.lines().find(|line| line.contains("exit code 7"));
+    assert!(line.is_some_and(|line| line.contains("31m")), "{red}");
+}
+
+#[test]
+fn the_last_line_of_a_job_has_no_escapes_in_json_either() {
+    let home = Home::new();
+    let script = r"printf '\033]0;t\007\033[31mred\033[0m\033[2J end\n'; sleep 300";
+    shown(&home, &["run", "--background", "--pty", script]);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let job = loop {
+        let listed = shown(&home, &["jobs", "--json"]).out();
+        let job: Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
+        if job["last_line"] != "" || std::time::Instant::now() > deadline {
+            break job;
+        }
+    };
+    assert_eq!(job["last_line"], "red end");
+    shown(&home, &["jobs", "kill", "bg_1"]);
+}

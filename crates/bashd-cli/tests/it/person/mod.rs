@@ -1,0 +1,8 @@
+//! A person at a terminal, in tmux: typing at commands and jobs, lists and messages, what others
+//! wrote, notices, `top`.
+
+mod escapes;
+mod lists;
+mod notices;
+mod top;
+mod typing;

@@ -1,0 +1,169 @@
+//! The forms in which a value appears in texts: as it is, quoted, and encoded.
+
+use super::names::{SHORTEST, is_ordinary};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use std::fmt::Write as _;
+
+/// Characters of the shortest line of a value that is hidden on its own.
+const SHORTEST_LINE: usize = 16;
+
+/// A text to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Form {
+    pub(super) bytes: Vec<u8>,
+    /// Whether the characters before and behind it belong to it in part, as in base64.
+    pub(super) touches: (bool, bool),
+}
+
+impl Form {
+    fn plain(text: impl Into<Vec<u8>>) -> Self {
+        Self {
+            bytes: text.into(),
+            touches: (false, false),
+        }
+    }
+}
+
+/// Every form of a value, each once.
+pub(super) fn of(value: &str) -> Vec<Form> {
+    let mut forms = vec![Form::plain(value)];
+    let mut add = |form: Form| {
+        if form.bytes.len() >= SHORTEST && !forms.iter().any(|known| known.bytes == form.bytes) {
+            forms.push(form);
+        }
+    };
+    for text in quoted(value).into_iter().chain(percent(value)) {
+        add(Form::plain(text));
+    }
+    let mut lines = value.lines();
+    if lines.clone().nth(1).is_some() {
+        let is_told = |line: &&str| {
+            line.chars().count() >= SHORTEST_LINE
+                && !line.starts_with("-----")
+                && !is_ordinary(line)
+        };
+        for line in lines.by_ref().map(str::trim).filter(is_told) {
+            add(Form::plain(line));
+        }
+    }
+    for shift in 0..3 {
+        for form in base64(value, shift) {
+            add(form);
+        }
+    }
+    forms
+}
+
+/// As JSON and as shells write it.
+fn quoted(value: &str) -> Vec<String> {
+    let json = serde_json::Value::from(value).to_string();
+    let inner = json
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'));
+    let escaped = |characters: &[char]| {
+        let mut text = String::new();
+        for character in value.chars() {
+            if characters.contains(&character) {
+                text.push('\\');
+            }
+            text.push(character);
+        }
+        text
+    };
+    let words: Vec<char> = " \t!\"#$&'()*;<>?[\\]^`{|}".chars().collect();
+    vec![
+        inner.unwrap_or(value).to_owned(),
+        value.replace('\'', r"'\''"),
+        escaped(&['"', '$', '`', '\\']),
+        escaped(&words),
+    ]
+}
+
+/// As addresses have it: everything escaped, or all but `/`, in capitals or not; a space as `+`.
+fn percent(value: &str) -> Vec<String> {
+    let encoded = |kept: &[u8], is_upper: bool| {
+        let mut text = String::new();
+        for byte in value.bytes() {
+            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte) {
+                text.push(char::from(byte));
+            } else if is_upper {
+                let _ = write!(text, "%{byte:02X}");
+            } else {
+                let _ = write!(text, "%{byte:02x}");
+            }
+        }
+        text
+    };
+    let whole = encoded(b"", true);
+    vec![
+        whole.replace("%20", "+"),
+        whole,
+        encoded(b"", false),
+        encoded(b"/", true),
+        encoded(b"/", false),
+        encoded(b"!'()*", true),
+        encoded(b";/?:@&=+$,#!'()*", true),
+    ]
+}
+
+/// What base64 makes of a value that so many bytes precede, as far as only the value decides it.
+fn base64(value: &str, shift: usize) -> Vec<Form> {
+    let mut bytes = vec![0; shift];
+    bytes.extend_from_slice(value.as_bytes());
+    let decided = bytes.len() * 8 / 6;
+    let undecided = (shift * 8).div_ceil(6);
+    let touches = (shift > 0, !(bytes.len() * 8).is_multiple_of(6));
+    let form = |text: String| Form {
+        bytes: text.get(undecided..decided).unwrap_or_default().into(),
+        touches,
+    };
+    vec![form(STANDARD.encode(&bytes)), form(URL_SAFE.encode(&bytes))]
+}
+
+/// Whether a byte may be part of base64.
+pub(super) fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has(value: &str, text: &str) -> bool {
+        let forms = of(value);
+        forms
+            .iter()
+            .any(|form| memchr::memmem::find(text.as_bytes(), &form.bytes).is_some())
+    }
+
+    #[test]
+    fn every_alignment_of_base64_is_known() {
+        let value = "s3cr3t/+canary~";
+        for before in ["", "a", "ab", "abc", "user:"] {
+            for behind in ["", "\n", "xyz"] {
+                let text = format!("{before}{value}{behind}");
+                assert!(has(value, &STANDARD.encode(&text)), "{text}");
+                assert!(has(value, &URL_SAFE.encode(&text)), "{text}");
+            }
+        }
+        assert!(!has(value, &STANDARD.encode("s3cr3t/+canarx~")));
+    }
+
+    #[test]
+    fn quoted_and_escaped_it_is_the_same_value() {
+        let value = "it's \"a\" $ecret/2";
+        for text in [
+            r#"{"x":"it's \"a\" $ecret/2"}"#,
+            r#"X='it'\''s "a" $ecret/2'"#,
+            r#"declare -x X="it's \"a\" \$ecret/2""#,
+            r#"it\'s\ \"a\"\ \$ecret/2"#,
+            "?x=it%27s%20%22a%22%20%24ecret%2F2",
+            "?x=it%27s%20%22a%22%20%24ecret%2f2",
+            "?x=it%27s+%22a%22+%24ecret%2F2",
+            "/it%27s%20%22a%22%20%24ecret/2",
+        ] {
+            assert!(has(value, text), "{text}");
+        }
+    }
+}

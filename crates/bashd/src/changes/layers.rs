@@ -1,0 +1,146 @@
+//! Where the layers of a command are: on the file system of what they cover, so that a rename is
+//! all it takes to apply them.
+
+use super::record::{ChangeRecord, LayerRecord};
+use super::tree;
+use crate::error::{Error, ErrorKind, Result};
+use bashd_keeper::confinement::{Confinement, HeldLayer};
+use bashd_keeper::mounted;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The directory for layers in a directory that is on another file system than our state.
+const NEAR: &str = ".bashd-changes";
+
+/// Gives a confinement layers over everything that it may write. `changes` is where changes are,
+/// and `id` the name of this one.
+pub(crate) fn layers_for(confinement: &mut Confinement, changes: &Path, id: &str) -> Result<()> {
+    let refused = |text: String| Error::new(ErrorKind::Confinement, text);
+    let mut roots = Vec::new();
+    for path in &confinement.write {
+        let Ok(real) = fs::canonicalize(path) else {
+            continue; // nothing is there that could be written
+        };
+        if !real.is_dir() {
+            let shown = real.display();
+            return Err(refused(format!(
+                "the changes of {shown} can't be held: it may be written (`confinement.write`), and \
+                 only directories can have a layer"
+            )));
+        }
+        roots.push(real);
+    }
+    roots.sort();
+    roots.dedup();
+    // What is in another root has its layer, unless it is mounted there.
+    let outer = roots.clone();
+    let is_within = |root: &PathBuf| {
+        let mut others = outer.iter().filter(|other| *other != root);
+        others.any(|other| root.starts_with(other))
+    };
+    roots.retain(|root| !is_within(root));
+    let mounted = mounted::points().into_iter().filter(|point| {
+        let is_below = roots
+            .iter()
+            .any(|root| point.path.starts_with(root) && point.path != *root);
+        is_below && !point.is_read_only && point.path.is_dir()
+    });
+    let mounted: Vec<PathBuf> = mounted.map(|point| point.path).collect();
+    roots.extend(mounted);
+    roots.sort();
+    roots.dedup();
+    let state = fs::canonicalize(changes.parent().unwrap_or(changes));
+    for (number, root) in roots.into_iter().enumerate() {
+        let is_near = state
+            .as_ref()
+            .is_ok_and(|state| tree::is_same_mount(state, &root));
+        let directory = if is_near {
+            changes.join(id).join(number.to_string())
+        } else {
+            confinement.hide.push(root.join(NEAR));
+            root.join(NEAR).join(format!("{id}-{number}"))
+        };
+        confinement.layers.push(HeldLayer { root, directory });
+    }
+    // A layer is a part of the view, which only namespaces can give.
+    confinement.require = confinement.most;
+    if confinement.most != bashd_keeper::confinement::Level::Full {
+        return Err(refused(format!(
+            "effects can't be held at level `{}` (`confinement.most`): that takes `full`",
+            confinement.most
+        )));
+    }
+    Ok(())
+}
+
+/// Makes the directories of layers, and says so in a record.
+pub(super) fn make(record: &mut ChangeRecord, layers: &[HeldLayer]) -> Result<()> {
+    for layer in layers {
+        let made = make_one(layer).map_err(|error| {
+            let doing = format!("make a layer for the changes of {}", layer.root.display());
+            Error::io(ErrorKind::Confinement, doing, error)
+        })?;
+        record.layers.push(made);
+    }
+    Ok(())
+}
+
+fn make_one(layer: &HeldLayer) -> io::Result<LayerRecord> {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700).recursive(true);
+    if let Some(near) = layer.directory.parent().filter(|near| near.ends_with(NEAR)) {
+        builder.create(near)?;
+        // Nobody who looks after the directory should take it for theirs.
+        fs::write(near.join(".gitignore"), "*\n")?;
+    }
+    builder.create(&layer.directory)?;
+    builder.create(layer.upper())?;
+    let (root, upper) = (tree::open(&layer.root)?, tree::open(&layer.upper())?);
+    // What the command sees of the directory itself is the layer's.
+    let mut attributes = tree::attributes(&root)?;
+    let own = tree::attributes(&upper)?;
+    if !rustix::process::geteuid().is_root() {
+        (attributes.owner, attributes.group) = (own.owner, own.group);
+    }
+    tree::set_attributes(&upper, &attributes)?;
+    builder.create(layer.work())?;
+    let (found, work) = (fs::metadata(&layer.root)?, fs::metadata(layer.work())?);
+    Ok(LayerRecord {
+        root: layer.root.clone(),
+        identity: (found.dev(), found.ino()),
+        directory: layer.directory.clone(),
+        began: (work.ctime(), work.ctime_nsec()),
+    })
+}
+
+/// Removes the directories of layers.
+pub(super) fn remove(record: &ChangeRecord) -> io::Result<()> {
+    for layer in &record.layers {
+        remove_one(&layer.directory)?;
+    }
+    Ok(())
+}
+
+fn remove_one(directory: &Path) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
+        return Ok(());
+    };
+    let opened = match tree::open(parent) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    tree::remove(&opened, name)?;
+    if parent.ends_with(NEAR) && tree::names(&opened)? == [".gitignore"] {
+        fs::remove_file(parent.join(".gitignore"))?;
+        fs::remove_dir(parent)?;
+    }
+    Ok(())
+}
+
+/// Whether a confinement has layers of a change.
+pub(crate) fn made_for(confinement: Option<&Confinement>) -> Option<&[HeldLayer]> {
+    let layers = confinement.map(|confinement| &*confinement.layers);
+    layers.filter(|layers| !layers.is_empty())
+}

@@ -1,0 +1,530 @@
+//! The directory of changes: made before a command, settled after it, applied, undone and removed
+//! under one lock.
+
+use super::conflicts::{check, choose};
+use super::journal::{Journal, Passes, Stop, TradeWay};
+use super::listing::{self, ChangedPath};
+use super::record::{ChangeRecord, Durability};
+use super::summary::ChangesSummary;
+use super::{layers, scan, tree};
+use crate::error::{Error, ErrorKind, Result};
+use bashd_keeper::confinement::HeldLayer;
+use bashd_keeper::file_lock::{LockKind, lock_within};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long somebody waits who wants to apply a change while another one is applied.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often changes are looked for that are too old or too large.
+const PRUNING: Duration = Duration::from_hours(1);
+
+/// How long a command that has just ended may still hold its layers.
+const ENDING: Duration = Duration::from_secs(3);
+
+/// All changes of a state directory.
+#[derive(Debug, Clone)]
+pub struct ChangeStore {
+    directory: PathBuf,
+}
+
+/// One change.
+#[derive(Debug, Clone)]
+pub struct Change {
+    pub(super) record: ChangeRecord,
+    is_running: bool,
+}
+
+/// Whether the effects of a change are real.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeState {
+    /// Its command still runs.
+    Running,
+    /// They are not yet.
+    Held,
+    /// They are.
+    Applied,
+    /// They were.
+    Undone,
+    /// Some are, and some are not.
+    InPart,
+}
+
+impl ChangeState {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Held => "held",
+            Self::Applied => "applied",
+            Self::Undone => "undone",
+            Self::InPart => "in_part",
+        }
+    }
+}
+
+/// A path that is not as the change knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// Where.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub why: &'static str,
+}
+
+/// Why a change was not applied, undone or removed. Nothing of it was done.
+#[derive(Debug)]
+pub enum ChangeFailure {
+    /// Somebody else changed these.
+    Conflicts(Vec<Conflict>),
+    /// We could not.
+    Failed(Error),
+}
+
+impl From<Error> for ChangeFailure {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Which steps of a change, and whether what somebody changed is put aside, too.
+#[derive(Debug, Clone, Default)]
+pub struct Moved<'a> {
+    /// These paths and what is below; none means everything.
+    pub paths: &'a [PathBuf],
+    /// Also where somebody changed something since.
+    pub force: bool,
+}
+
+impl Change {
+    /// Its name.
+    pub fn id(&self) -> &str {
+        &self.record.id
+    }
+
+    /// The command that made it.
+    pub fn command(&self) -> &str {
+        &self.record.command
+    }
+
+    /// Where that ran.
+    pub fn directory(&self) -> &Path {
+        &self.record.cwd
+    }
+
+    /// When that began, in milliseconds since 1970.
+    pub fn began_ms(&self) -> u64 {
+        self.record.began_ms
+    }
+
+    /// When it was applied or undone last, in milliseconds since 1970.
+    pub fn moved_ms(&self) -> Option<u64> {
+        self.record.moved_ms
+    }
+
+    /// Whether it is real.
+    pub fn state(&self) -> ChangeState {
+        let steps = self.record.steps.iter().flatten();
+        let applied = steps.clone().filter(|step| step.is_applied).count();
+        if self.is_running || self.record.steps.is_none() {
+            ChangeState::Running
+        } else if applied == 0 && self.record.moved_ms.is_some() {
+            ChangeState::Undone
+        } else if applied == 0 {
+            ChangeState::Held
+        } else if applied == steps.count() {
+            ChangeState::Applied
+        } else {
+            ChangeState::InPart
+        }
+    }
+
+    /// In a few words.
+    pub fn summary(&self) -> ChangesSummary {
+        ChangesSummary::of(self)
+    }
+
+    /// What changed as a whole: a directory that is new or gone is one path.
+    pub fn steps(&self) -> impl Iterator<Item = ChangedPath> {
+        listing::steps(&self.record)
+    }
+
+    /// Every path, sorted.
+    pub fn paths(&self) -> Vec<ChangedPath> {
+        listing::paths(&self.record)
+    }
+}
+
+fn failed(doing: impl std::fmt::Display, error: io::Error) -> Error {
+    Error::io(ErrorKind::Io, doing, error)
+}
+
+impl ChangeStore {
+    /// The changes of a state directory.
+    pub fn in_state(state: &Path) -> Self {
+        Self {
+            directory: state.join("changes"),
+        }
+    }
+
+    /// Where they are.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn record_of(&self, id: &str) -> PathBuf {
+        self.directory.join(id).join("record")
+    }
+
+    fn journals(&self) -> PathBuf {
+        self.directory.join("journals")
+    }
+
+    /// Makes the layers of a command, before it runs.
+    pub(crate) fn prepare(
+        &self,
+        (id, command): (&str, &str),
+        cwd: &Path,
+        layers: &[HeldLayer],
+        is_undoable: bool,
+    ) -> Result<()> {
+        let own = self.directory.join(id);
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700).recursive(true);
+        builder
+            .create(&own)
+            .map_err(|error| failed(format!("make {}", own.display()), error))?;
+        let mut record = ChangeRecord::new(id, command, cwd, now_ms());
+        record.is_undoable = is_undoable;
+        let made = layers::make(&mut record, layers).and_then(|()| {
+            let written = record.write(&self.record_of(id), Durability::Later);
+            written.map_err(|error| failed("note that effects are held", error))
+        });
+        if made.is_err() {
+            let _ = self.remove(&record);
+        }
+        made
+    }
+
+    /// Forgets a change whose command did not run.
+    pub(crate) fn drop_unused(&self, id: &str) {
+        if let Ok(record) = ChangeRecord::read(&self.record_of(id)) {
+            let _ = self.remove(&record);
+        }
+    }
+
+    /// What the command of a change did, once it has ended: applied, if it is to be. A command that
+    /// changed nothing leaves nothing.
+    pub(crate) fn settle(&self, id: &str) -> Result<ChangesSummary> {
+        let record = ChangeRecord::read(&self.record_of(id))
+            .map_err(|error| failed(format!("read the change {id}"), error))?;
+        let is_undoable = record.is_undoable;
+        let Some(change) = self.settled(record)? else {
+            return Ok(ChangesSummary::none());
+        };
+        if !is_undoable {
+            return Ok(change.summary());
+        }
+        match self.apply(id, &Moved::default()) {
+            Ok(change) => Ok(change.summary()),
+            Err(failure) => {
+                let mut summary = change.summary();
+                summary.conflicts = match failure {
+                    ChangeFailure::Conflicts(conflicts) => conflicts
+                        .iter()
+                        .map(|conflict| format!("{} {}", conflict.path.display(), conflict.why))
+                        .collect(),
+                    ChangeFailure::Failed(error) => vec![error.to_string()],
+                };
+                Ok(summary)
+            }
+        }
+    }
+
+    /// A change with its steps; `None` if there are none, and it is gone.
+    fn settled(&self, mut record: ChangeRecord) -> Result<Option<Change>> {
+        if record.steps.is_none() {
+            let mut steps = Vec::new();
+            for (number, layer) in record.layers.iter().enumerate() {
+                let found = scan::scan(number, layer);
+                steps.extend(found.map_err(|error| {
+                    failed(
+                        format!("look for changes in {}", layer.root.display()),
+                        error,
+                    )
+                })?);
+            }
+            record.steps = Some(steps);
+            if record.steps.as_ref().is_some_and(Vec::is_empty) {
+                self.remove(&record)?;
+                return Ok(None);
+            }
+            record.counts = listing::counts(&record);
+            let written = record.write(&self.record_of(&record.id), Durability::Later);
+            written.map_err(|error| failed("note what changed", error))?;
+        }
+        Ok(Some(Change {
+            record,
+            is_running: false,
+        }))
+    }
+
+    /// Every change, the oldest first. What a process that died left undone is done first.
+    pub fn list(&self) -> Result<Vec<Change>> {
+        self.recover()?;
+        let mut ids: Vec<_> = fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.path().join("record").exists())
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        ids.sort();
+        let mut found = Vec::new();
+        for id in ids {
+            // One that somebody removes just now is not there.
+            let Ok(record) = ChangeRecord::read(&self.record_of(&id)) else {
+                continue;
+            };
+            if record.steps.is_none() && is_in_use(&record, Duration::ZERO) {
+                found.push(Change {
+                    record,
+                    is_running: true,
+                });
+            } else {
+                found.extend(self.settled(record)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The change whose id begins so, if there is exactly one.
+    pub fn find(&self, text: &str) -> Result<Change> {
+        let mut found: Vec<_> = self.list()?;
+        found.retain(|change| change.id().starts_with(text));
+        match (found.len(), found.pop()) {
+            (1, Some(change)) => Ok(change),
+            (0, _) => Err(missing(format!("there is no change {text}"))),
+            _ => Err(missing(format!("several changes begin with {text}"))),
+        }
+    }
+
+    /// Makes the effects of a change real: all that was chosen, or nothing.
+    pub fn apply(&self, id: &str, which: &Moved<'_>) -> Result<Change, ChangeFailure> {
+        self.trade(id, which, false, &|| Ok(()))
+    }
+
+    /// Takes back what was applied: all that was chosen, or nothing.
+    pub fn undo(&self, id: &str, which: &Moved<'_>) -> Result<Change, ChangeFailure> {
+        self.trade(id, which, true, &|| Ok(()))
+    }
+
+    /// Lets steps trade places that are applied, or that are not.
+    pub(super) fn trade(
+        &self,
+        id: &str,
+        which: &Moved<'_>,
+        is_applied: bool,
+        passes: Passes<'_>,
+    ) -> Result<Change, ChangeFailure> {
+        let _lock = self.lock()?;
+        self.recover_locked(passes)?;
+        let record = self.ended(id)?;
+        let Some(change) = self.settled(record)? else {
+            return Err(missing(format!("the change {id} has nothing in it")).into());
+        };
+        let mut record = change.record;
+        let chosen = choose(&record, which.paths, is_applied)?;
+        check(&mut record, &chosen, which.force)?;
+        let journal = Journal::new(record, chosen).map_err(|error| failed("plan it", error))?;
+        let place = self.journals().join(id);
+        let doing = |error| failed(format!("write {}", place.display()), error);
+        DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(self.journals())
+            .map_err(doing)?;
+        if let Err(error) = journal.write(&place) {
+            let _ = fs::remove_file(&place);
+            return Err(doing(error).into());
+        }
+        let record = self.carry_out(journal, &place, passes)?;
+        Ok(Change {
+            record,
+            is_running: false,
+        })
+    }
+
+    /// Does what a journal says, or takes it back if that can't be done.
+    fn carry_out(
+        &self,
+        journal: Journal,
+        place: &Path,
+        passes: Passes<'_>,
+    ) -> Result<ChangeRecord> {
+        let back = place.with_extension("back");
+        let died = || Error::new(ErrorKind::Io, "the process died");
+        let stopped = |stop| match stop {
+            Stop::Failed(error) => failed("move files", error),
+            Stop::Died => died(),
+        };
+        passes().map_err(stopped)?;
+        let mut refused = None;
+        if back.exists() {
+            refused = Some(Error::new(ErrorKind::Io, "it was taken back"));
+        } else {
+            match journal.perform(TradeWay::Forwards, passes) {
+                Ok(()) => {}
+                Err(Stop::Died) => return Err(died()),
+                Err(Stop::Failed(error)) => {
+                    let noted = super::record::write_file(&back, b"", Durability::Synced);
+                    noted.map_err(|error| failed("note that it is taken back", error))?;
+                    refused = Some(failed("nothing was changed: move files", error));
+                }
+            }
+        }
+        if let Some(refused) = refused {
+            journal
+                .perform(TradeWay::Backwards, passes)
+                .map_err(stopped)?;
+            let _ = fs::remove_file(place);
+            let _ = fs::remove_file(&back);
+            return Err(refused);
+        }
+        let record = journal.outcome(now_ms());
+        let record = record.map_err(|error| failed("look at what is there now", error))?;
+        let written = record.write(&self.record_of(&record.id), Durability::Synced);
+        written.map_err(|error| failed("note what was done", error))?;
+        passes().map_err(stopped)?;
+        let _ = fs::remove_file(place);
+        Ok(record)
+    }
+
+    /// Finishes what a process that died had begun.
+    pub fn recover(&self) -> Result<()> {
+        let is_left = fs::read_dir(self.journals()).is_ok_and(|mut left| left.next().is_some());
+        if !is_left {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        self.recover_locked(&|| Ok(()))
+    }
+
+    pub(super) fn recover_locked(&self, passes: Passes<'_>) -> Result<()> {
+        let left = fs::read_dir(self.journals())
+            .into_iter()
+            .flatten()
+            .flatten();
+        for place in left.map(|entry| entry.path()) {
+            if place.extension().is_some() {
+                continue;
+            }
+            let journal = Journal::read(&place);
+            let journal = journal.map_err(|error| failed("read a journal", error))?;
+            let Some(journal) = journal else {
+                // It was never whole, so nothing was done.
+                let _ = fs::remove_file(&place);
+                continue;
+            };
+            match self.carry_out(journal, &place, passes) {
+                // It was taken back, and is what it was before.
+                Err(_) if !place.exists() => {}
+                done => drop(done?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a change: what was not applied will never be, and what was can't be undone.
+    pub fn discard(&self, id: &str) -> Result<()> {
+        let _lock = self.lock()?;
+        self.recover_locked(&|| Ok(()))?;
+        let record = self.ended(id)?;
+        self.remove(&record)
+    }
+
+    /// Removes the oldest changes, until all that are left are younger than this, and together not
+    /// larger. Returns their ids.
+    pub fn prune(&self, age: Option<Duration>, bytes: Option<u64>) -> Result<Vec<String>> {
+        let mut removed = Vec::new();
+        let changes = self.list()?;
+        let size = |change: &Change| change.record.counts.bytes + change.record.counts.former_bytes;
+        let mut total: u64 = changes.iter().map(size).sum();
+        let now = now_ms();
+        for change in changes {
+            let since = now.saturating_sub(change.moved_ms().unwrap_or(change.began_ms()));
+            let is_old = age.is_some_and(|age| u128::from(since) >= age.as_millis());
+            let is_too_much = bytes.is_some_and(|most| total > most);
+            if change.state() != ChangeState::Running && (is_old || is_too_much) {
+                self.discard(change.id())?;
+                total -= size(&change);
+                removed.push(change.id().to_owned());
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Likewise, if that was not done for a while. Its failure fails no call.
+    pub(crate) fn prune_now_and_then(&self, age: Option<Duration>, bytes: Option<u64>) {
+        let mark = self.directory.join("pruned");
+        let last = fs::metadata(&mark).and_then(|found| found.modified());
+        let is_recent = last.is_ok_and(|last| last.elapsed().is_ok_and(|age| age < PRUNING));
+        if self.directory.exists() && !is_recent {
+            let _ = fs::write(&mark, "");
+            let _ = self.prune(age, bytes);
+        }
+    }
+
+    fn lock(&self) -> Result<File> {
+        let mut builder = DirBuilder::new();
+        let path = self.directory.join("lock");
+        let locked = builder
+            .mode(0o700)
+            .recursive(true)
+            .create(&self.directory)
+            .and_then(|()| File::create(&path))
+            .and_then(|file| {
+                lock_within(&file, LockKind::Exclusive, PATIENCE)?;
+                Ok(file)
+            });
+        locked.map_err(|error| failed(format!("lock {}", path.display()), error))
+    }
+
+    /// The record of a change whose command has ended.
+    fn ended(&self, id: &str) -> Result<ChangeRecord> {
+        let record = ChangeRecord::read(&self.record_of(id))
+            .map_err(|error| failed(format!("read the change {id}"), error))?;
+        if record.steps.is_none() && is_in_use(&record, ENDING) {
+            return Err(missing(format!("the command of {id} still runs")));
+        }
+        Ok(record)
+    }
+
+    fn remove(&self, record: &ChangeRecord) -> Result<()> {
+        let removed = layers::remove(record).and_then(|()| {
+            let all = tree::open(&self.directory)?;
+            tree::remove(&all, record.id.as_ref())
+        });
+        removed.map_err(|error| failed(format!("remove the change {}", record.id), error))
+    }
+}
+
+pub(super) fn missing(text: String) -> Error {
+    Error::new(ErrorKind::Io, text)
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_millis() as u64
+}
+
+/// Whether a command still has the layers of a change.
+fn is_in_use(record: &ChangeRecord, patience: Duration) -> bool {
+    record.layers.iter().any(|layer| {
+        let opened = tree::open(&layer.directory);
+        opened.is_ok_and(|layer| lock_within(&layer, LockKind::Exclusive, patience).is_err())
+    })
+}

@@ -1,0 +1,139 @@
+//! A change in a few words, for replies.
+
+use super::listing::ChangedPath;
+use super::store::{Change, ChangeState};
+use serde::Serialize;
+use std::path::Path;
+
+/// How many paths a reply has.
+const LISTED: usize = 20;
+
+/// What a command did to files, and whether that is real.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ChangesSummary {
+    /// By which it is applied, discarded or undone; null if nothing changed.
+    pub id: Option<String>,
+    /// `none`, `held`, `applied`, `undone` or `in_part`; `running` while its command runs.
+    pub state: String,
+    /// Paths that are new.
+    pub created: u64,
+    /// Paths that are others than before.
+    pub modified: u64,
+    /// Paths that are gone.
+    pub deleted: u64,
+    /// Bytes of what is new.
+    pub bytes: u64,
+    /// At most twenty of them; a whole directory is one.
+    pub paths: Vec<ListedPath>,
+    /// How many others there are.
+    pub more: u64,
+    /// Why it was not applied, though it should have been.
+    pub conflicts: Vec<String>,
+}
+
+/// A changed path in a reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ListedPath {
+    /// Relative to the command's directory if it is in there.
+    pub path: String,
+    /// `created`, `modified` or `deleted`.
+    pub kind: String,
+}
+
+impl ChangesSummary {
+    /// That nothing changed.
+    pub(crate) fn none() -> Self {
+        Self {
+            id: None,
+            state: "none".to_owned(),
+            created: 0,
+            modified: 0,
+            deleted: 0,
+            bytes: 0,
+            paths: Vec::new(),
+            more: 0,
+            conflicts: Vec::new(),
+        }
+    }
+
+    /// That its command goes on.
+    pub(crate) fn running(id: String) -> Self {
+        Self {
+            id: Some(id),
+            state: ChangeState::Running.name().to_owned(),
+            ..Self::none()
+        }
+    }
+
+    /// What a change is now.
+    pub(crate) fn of(change: &Change) -> Self {
+        let counts = change.record.counts;
+        let mut all = change.steps();
+        let paths: Vec<_> = (&mut all)
+            .take(LISTED)
+            .map(|path| listed(&path, change.directory()))
+            .collect();
+        Self {
+            id: Some(change.id().to_owned()),
+            state: change.state().name().to_owned(),
+            created: counts.created,
+            modified: counts.modified,
+            deleted: counts.deleted,
+            bytes: counts.bytes,
+            more: all.count() as u64,
+            paths,
+            conflicts: Vec::new(),
+        }
+    }
+
+    /// `2 created, 1 deleted; held as ID`.
+    pub fn line(&self) -> String {
+        let Some(id) = &self.id else {
+            return "no file changed".to_owned();
+        };
+        let counts = [
+            (self.created, "created"),
+            (self.modified, "modified"),
+            (self.deleted, "deleted"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<_> = counts
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        let counts = counts.join(", ");
+        if self.state == ChangeState::Applied.name() {
+            return format!("{counts}; `bashd undo {id}` takes it back");
+        }
+        if self.state == ChangeState::Running.name() {
+            return format!("its changes are held as {id} until it has ended and they are applied");
+        }
+        match &*self.conflicts {
+            [] => format!("{counts}; not applied yet: held as {id}"),
+            conflicts => format!(
+                "{counts}; not applied, but held as {id}: {}",
+                conflicts.join("; ")
+            ),
+        }
+    }
+}
+
+/// A path as it can be read from the command's directory.
+pub(crate) fn listed(changed: &ChangedPath, directory: &Path) -> ListedPath {
+    let path = changed
+        .path
+        .strip_prefix(directory)
+        .unwrap_or(&changed.path);
+    let mut text = path.to_string_lossy().into_owned();
+    if text.is_empty() {
+        ".".clone_into(&mut text);
+    }
+    if changed.is_directory() {
+        text.push('/');
+    }
+    ListedPath {
+        path: text,
+        kind: changed.kind.name().to_owned(),
+    }
+}

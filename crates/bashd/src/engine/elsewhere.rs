@@ -1,0 +1,335 @@
+//! The near half of a call at another place: where that is, what is sent there, and what its end
+//! comes to here.
+
+use super::{EngineCore, owner_of};
+use crate::call::Call;
+use crate::changes::Effects;
+use crate::errand;
+use crate::error::{Error, ErrorKind};
+use crate::exec::{OutputWatch, PlanOutcome, TurnTicket};
+use crate::guard::Judgement;
+use crate::ledger::LedgerEntry;
+use crate::output::veiled::Veil;
+use crate::place::far_run;
+use crate::place::order::{AlongLimits, Order, OrderParts, OrderTerms, ToldMeanwhile};
+use crate::place::{FarCall, FarEnd, FarPlace, OrderSettings};
+use crate::plan::confinement::granted::NeededThing;
+use crate::plan::{self, Outline, StdinSource};
+use crate::profile::Profile;
+use crate::profile::reply::Ending;
+use crate::request::{Accepted, Refusal, RefusalKind, Request};
+use crate::rewrite;
+use crate::run_id::RunId;
+use crate::urls::Expanded;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of stdin that are sent along.
+const MOST_STDIN: usize = 32 * 1024 * 1024;
+
+/// How often a reader of stdin looks whether anybody still waits.
+const LOOK_EVERY: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+/// The least and the most of each end of a stream that come with a run's end.
+const LEAST_ALONG: usize = 16 * 1024;
+const MOST_ALONG: usize = 96 * 1024;
+
+/// Where a call is carried out, if not here.
+pub(super) struct Destination {
+    pub(super) place: Arc<FarPlace>,
+    /// The directory there, if one is known here.
+    cwd: Option<PathBuf>,
+}
+
+/// A call that is ready to be sent.
+pub(super) struct AwayCall<'a> {
+    pub(super) profile: &'a Arc<Profile>,
+    pub(super) expanded: &'a Expanded,
+    pub(super) accepted: Accepted,
+    pub(super) judgement: &'a Judgement,
+    pub(super) granted: Vec<NeededThing>,
+    pub(super) ticket: Option<TurnTicket>,
+}
+
+impl EngineCore {
+    /// The place that a call names, with everything that speaks against it said before anybody is
+    /// asked and anything runs.
+    pub(super) fn destination(
+        &self,
+        profile: &Profile,
+        expanded: &Expanded,
+        accepted: &Accepted,
+    ) -> Result<Option<Destination>, Ending> {
+        let Expanded {
+            request, command, ..
+        } = expanded;
+        let Some(name) = &request.on else {
+            return Ok(None);
+        };
+        let refused = |text: String| Ending::Refused(Refusal::new(RefusalKind::InvalidValue, text));
+        let place = self
+            .places
+            .iter()
+            .find(|place| place.settings.name == *name);
+        let place = place.ok_or_else(|| {
+            let names = self.places.iter().map(|place| &*place.settings.name);
+            let names: Vec<&str> = names.collect();
+            let known = if names.is_empty() {
+                "none is configured".to_owned()
+            } else {
+                format!("there are: {}", names.join(", "))
+            };
+            refused(format!("there is no place `{name}` ({known})"))
+        })?;
+        let effects = plan::confinement::effects(&self.config, request);
+        let effects = effects.map_err(|error| refused(error.to_string()))?;
+        let missing = if accepted.backgrounding.is_some() {
+            Some("going on as a job")
+        } else if request.stdin_open {
+            Some("input that is sent later")
+        } else if profile.at_terminal.is_some() {
+            Some("a terminal that stays")
+        } else if request.pty && request.ui {
+            Some("a terminal at which somebody types")
+        } else if rewrite::apply(&profile.rewrite, request).to_run != command.to_run {
+            Some("an address, which is a path of this machine,")
+        } else if effects != Effects::Now {
+            Some("holding or undoing effects")
+        } else {
+            None
+        };
+        if let Some(what) = missing {
+            let text = format!("{what} is not available at places yet; `{name}` is one");
+            return Err(Ending::Refused(Refusal::new(
+                RefusalKind::NotAvailable,
+                text,
+            )));
+        }
+        Ok(Some(Destination {
+            place: Arc::clone(place),
+            cwd: self.directory_there(place, request).map_err(refused)?,
+        }))
+    }
+
+    /// The directory of a call at a place. Its own if it names one, which must be mapped; else what
+    /// ours is mapped to, or the place's.
+    fn directory_there(
+        &self,
+        place: &FarPlace,
+        request: &Request,
+    ) -> Result<Option<PathBuf>, String> {
+        let settings = &place.settings;
+        let here = &self.surroundings.cwd;
+        let Some(cwd) = &request.cwd else {
+            return Ok(settings.mapped(here).or_else(|| settings.cwd.clone()));
+        };
+        let cwd = here.join(cwd);
+        let mapped = settings.mapped(&cwd);
+        mapped.map(Some).ok_or_else(|| {
+            let name = &settings.name;
+            let shown = cwd.display();
+            format!("{shown} is mapped to no directory of the place `{name}` (places.{name}.map)")
+        })
+    }
+
+    /// Has a call carried out at another place.
+    pub(super) async fn elsewhere(
+        self: &Arc<Self>,
+        Destination { place, cwd }: Destination,
+        away: AwayCall<'_>,
+        (call, entry): (&Call, &mut LedgerEntry<'_>),
+        watch: Option<&mut OutputWatch>,
+    ) -> Result<Ending, Ending> {
+        let AwayCall {
+            profile,
+            expanded,
+            accepted,
+            judgement,
+            granted,
+            ticket,
+        } = away;
+        let Expanded {
+            request, command, ..
+        } = expanded;
+        entry.place = Some(place.settings.name.clone());
+        entry.cwd = cwd.clone().unwrap_or_default();
+        let asked = (request, &accepted);
+        self.turn(ticket.as_ref(), profile, asked, &call.cancel)
+            .await?;
+        let stdin = tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
+            () = tokio::time::sleep(accepted.timeout) => {
+                let text = "its stdin did not end in time: at a place all of it is read first (--stdin none)";
+                return Err(failed(Error::new(ErrorKind::Io, text)));
+            }
+            stdin = stdin_of(request) => stdin.map_err(|error| {
+                let error = Error::io(ErrorKind::Io, "read the command's stdin", error);
+                Ending::Failed(error, None)
+            })?,
+        };
+        let request = self.with_passed(&place, request);
+        let watching = watch
+            .as_ref()
+            .map_or(ToldMeanwhile::Nothing, |watch| watch.watching());
+        let terms = self.terms(
+            profile,
+            &request,
+            (judgement, granted),
+            (&entry.id, watching),
+        )?;
+        let parts = OrderParts {
+            request: &request,
+            cwd,
+            stdin,
+            command,
+            accepted: &accepted,
+        };
+        let limits = profile.limits.with_timeout(accepted.timeout);
+        if let Some(ticket) = &ticket {
+            ticket.is_placed();
+        }
+        let call = FarCall {
+            place: &place,
+            order: Order::of(parts, terms),
+            longest: accepted.timeout,
+            grace: limits.grace,
+            cancel: &call.cancel,
+        };
+        let veil = self.veil_of(profile);
+        let FarEnd { outline, run } = Box::pin(carried_out(call, &veil, watch)).await;
+        drop(ticket);
+        if let Ok(PlanOutcome::Ended(run)) = &run
+            && let Some(directory) = &run.began_in
+        {
+            directory.clone_into(&mut entry.cwd);
+        }
+        let outline = outline.map_or_else(
+            || Outline::unplanned(&request, command, limits),
+            |outline| *outline,
+        );
+        let outline = Outline {
+            directory: self.config.runs_dir().join(entry.id.as_str()),
+            owner: owner_of(&request),
+            command: request.command.clone(),
+            veil,
+            ..outline
+        };
+        let ending = self.concluded(profile, outline, run, accepted).await;
+        // The outpost need not keep what nobody will ask for.
+        place.flush().await;
+        Ok(ending)
+    }
+
+    /// What an order says besides its call.
+    fn terms(
+        &self,
+        profile: &Profile,
+        request: &Request,
+        (judgement, granted): (&Judgement, Vec<NeededThing>),
+        (id, watching): (&RunId, ToldMeanwhile),
+    ) -> Result<OrderTerms, Ending> {
+        let ends = profile.output.window.max.clamp(LEAST_ALONG, MOST_ALONG) as u64;
+        Ok(OrderTerms {
+            id: id.as_str().to_owned(),
+            owner: owner_of(request),
+            profile: profile.name.clone(),
+            profile_text: (self.profiles.own_text(&profile.name)).map_err(failed)?,
+            safe_mode: self.config.gate(profile, request).safe_mode,
+            shape: judgement.shape,
+            granted,
+            is_guarded: self.config.guard(profile).is_on(),
+            settings: OrderSettings::of(&self.config),
+            watching,
+            along: AlongLimits {
+                first: ends,
+                last: ends,
+            },
+        })
+    }
+
+    /// The request with the variables that the place gets from this side. Its own come last.
+    fn with_passed(&self, place: &FarPlace, request: &Request) -> Request {
+        let mut request = request.clone();
+        let is_passed = |name: &str| place.settings.pass.iter().any(|passed| passed == name);
+        let ours = self.surroundings.env.iter();
+        let passed = ours.filter(|(name, _)| name.to_str().is_some_and(is_passed));
+        let own = std::mem::take(&mut request.env);
+        request.env = passed.cloned().chain(own).collect();
+        request
+    }
+}
+
+/// What becomes of a call at a place. What is told meanwhile is veiled on this side.
+async fn carried_out(
+    call: FarCall<'_>,
+    veil: &Veil,
+    mut watch: Option<&mut OutputWatch>,
+) -> FarEnd {
+    if let Some(watch) = &mut watch {
+        watch.behind(veil.clone());
+    }
+    let end = Box::pin(far_run::carry_out(call, watch.as_deref_mut())).await;
+    if let Some(watch) = watch {
+        watch.finish_forwarding().await;
+    }
+    end
+}
+
+fn failed(error: Error) -> Ending {
+    Ending::Failed(error, None)
+}
+
+/// What a command at another place reads: all of it, before the command begins.
+async fn stdin_of(request: &Request) -> io::Result<Option<Vec<u8>>> {
+    let bytes = match &request.stdin {
+        StdinSource::Null => return Ok(None),
+        StdinSource::Bytes(bytes) => bytes.clone(),
+        StdinSource::Open(file) => {
+            let file = file.try_clone()?;
+            errand::read(move |called_back| read_all(file, || called_back.check())).await??
+        }
+    };
+    if bytes.len() > MOST_STDIN {
+        return Err(too_long());
+    }
+    Ok(Some(bytes))
+}
+
+/// Reads a file or pipe to its end, as long as somebody waits.
+fn read_all(file: OwnedFd, is_wanted: impl Fn() -> io::Result<()>) -> io::Result<Vec<u8>> {
+    let mut file = File::from(file);
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
+    loop {
+        is_wanted()?;
+        let mut ready = [PollFd::new(&file, PollFlags::IN)];
+        if rustix::event::poll(&mut ready, Some(&LOOK_EVERY))? == 0 {
+            continue;
+        }
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => bytes.extend(buffer.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(error),
+        }
+        if bytes.len() > MOST_STDIN {
+            return Err(too_long());
+        }
+    }
+}
+
+fn too_long() -> io::Error {
+    let most = MOST_STDIN / (1024 * 1024);
+    io::Error::other(format!("at a place it may have {most} MiB"))
+}

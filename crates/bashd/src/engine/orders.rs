@@ -1,0 +1,114 @@
+//! The far half of a call: an order is planned and carried out here, by the engine of an outpost.
+
+use super::drafting::{BeforeStart, DraftParts};
+use super::{Engine, EngineCore};
+use crate::error::{Error, ErrorKind};
+use crate::exec::{self, OutputWatch, PlanOutcome, RunFailure};
+use crate::guard::safe_mode::{RunForm, SafeMode};
+use crate::guard::{Gate, Verdict};
+use crate::place::order::Order;
+use crate::plan::{self, Outline, Setting};
+use crate::profile::Profile;
+use crate::profile::reply::Ending;
+use crate::rewrite::Command;
+use crate::run_id::RunId;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// A plan that was carried out, or not.
+pub(crate) type CarriedOut = (Outline, Result<PlanOutcome, RunFailure>);
+
+impl Engine {
+    /// Plans an order and carries it out. `Err` is an ending before anything ran.
+    pub(crate) async fn carry_out(
+        &self,
+        order: &Order,
+        watch: Option<&mut OutputWatch>,
+        cancel: &CancellationToken,
+    ) -> Result<CarriedOut, Ending> {
+        self.0.carry_out_order(order, watch, cancel).await
+    }
+
+    /// Whether a session waits for its next call, or has one.
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.0.sessions.has_some()
+    }
+}
+
+impl EngineCore {
+    async fn carry_out_order(
+        self: &Arc<Self>,
+        order: &Order,
+        watch: Option<&mut OutputWatch>,
+        cancel: &CancellationToken,
+    ) -> Result<CarriedOut, Ending> {
+        let profile = self.profile_of(order)?;
+        let id = RunId::received(&order.id).ok_or_else(|| {
+            let error = Error::new(ErrorKind::Place, "the order's id is none");
+            Ending::Failed(error, None)
+        })?;
+        let (request, command, accepted) = (order.request(), order.command(), order.accepted());
+        let session = plan::session_of(&profile, &request, &order.owner);
+        let ticket = session.map(|session| self.sessions.turns.arrive(session));
+        let asked = (&request, &accepted);
+        self.turn(ticket.as_ref(), &profile, asked, cancel).await?;
+        let form = form_of(order.safe_mode, &command)?;
+        let secrets = self.ledger.secrets();
+        let setting = Setting {
+            granted: &order.granted,
+            is_guarded: Some(order.is_guarded),
+            ..self.setting((&id, &secrets), &form, &order.owner, order.shape)
+        };
+        let parts = DraftParts {
+            profile: &profile,
+            request: &request,
+            command: &command,
+            accepted: &accepted,
+            setting,
+        };
+        let mut directory = PathBuf::new();
+        let before = BeforeStart::of(asked, cancel);
+        let plan = Box::pin(self.plan(parts, before, &mut directory)).await?;
+        let means = self.means(ticket.as_ref());
+        let mut run = Box::pin(exec::run(&plan, means, watch, cancel)).await;
+        if let Ok(PlanOutcome::Ended(run)) = &mut run {
+            // What only this machine can tell of the shell.
+            run.began_in.get_or_insert(directory);
+            if let Some(rc_script) = &plan.rc_script {
+                let text = std::fs::read(rc_script).unwrap_or_default();
+                run.masks.add_definitions(&String::from_utf8_lossy(&text));
+            }
+        }
+        Ok((Outline::of(&plan, &run), run))
+    }
+
+    fn profile_of(&self, order: &Order) -> Result<Arc<Profile>, Ending> {
+        match &order.profile_text {
+            Some(text) => Profile::from_toml(text)
+                .map(Arc::new)
+                .map_err(|error| Ending::Failed(error, None)),
+            None => self.profile(&order.profile).map_err(Ending::from),
+        }
+    }
+}
+
+/// The form in which a command may run. In safe mode it is judged here as well: what is run is
+/// written from what was judged.
+fn form_of(mode: SafeMode, command: &Command) -> Result<RunForm, Ending> {
+    if mode == SafeMode::Off {
+        return Ok(RunForm::AsWritten);
+    }
+    let gate = Gate {
+        safe_mode: mode,
+        ..Gate::default()
+    };
+    let judgement = gate.judge(command);
+    match judgement.verdict {
+        Verdict::Allow => Ok(judgement.form),
+        Verdict::Ask(_) | Verdict::Deny(_) => {
+            let text = "the order is not allowed in safe mode";
+            Err(Ending::Failed(Error::new(ErrorKind::Place, text), None))
+        }
+    }
+}

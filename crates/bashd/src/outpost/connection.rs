@@ -1,0 +1,199 @@
+//! One carrier at an outpost: what it asks for, and the answers.
+
+use super::Outpost;
+use super::runs::OrderedRun;
+use crate::errand;
+use crate::place::BUILD;
+use crate::place::conclusion::Conclusion;
+use crate::place::link::{GONE, SILENT};
+use crate::place::outbox::FrameQueue;
+use crate::place::wire::{
+    self, Assembler, CONTROL, FromOutpost, MOST_TO_OUTPOST, ToOutpost, VERSION, Welcome,
+};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Bytes that are read at once.
+const BUFFER: usize = 64 * 1024;
+
+/// The longest part of a stream that is read at once.
+const LONGEST_READ: u64 = 1024 * 1024;
+
+/// What is known of a carrier.
+struct Connection<'a> {
+    outpost: &'a Arc<Outpost>,
+    outbox: Arc<FrameQueue>,
+    /// The runs of its channels.
+    runs: HashMap<u32, (String, Arc<OrderedRun>)>,
+    /// Answers that are on their way; they end with the carrier.
+    answers: JoinSet<()>,
+}
+
+/// Serves a carrier until it ends.
+pub(super) async fn attend(outpost: &Arc<Outpost>, stream: UnixStream) {
+    let (mut from_it, mut to_it) = stream.into_split();
+    let outbox = Arc::new(FrameQueue::default());
+    let mut connection = Connection {
+        outpost,
+        outbox: Arc::clone(&outbox),
+        runs: HashMap::new(),
+        answers: JoinSet::new(),
+    };
+    let writing = async {
+        loop {
+            match timeout(SILENT, outbox.next()).await {
+                Ok(frame) => to_it.write_all(&frame).await?,
+                Err(_) => outbox.urgent(CONTROL, &FromOutpost::Ping)?,
+            }
+        }
+    };
+    let reading = async {
+        let mut assembler = Assembler::new(MOST_TO_OUTPOST);
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let read = timeout(GONE, from_it.read(&mut buffer)).await;
+            let count = read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+            if count == 0 {
+                return Ok(());
+            }
+            let bytes = buffer.get(..count).unwrap_or_default();
+            for (channel, message) in assembler.push(bytes)? {
+                connection.hear(channel, wire::decode(&message)?)?;
+            }
+        }
+    };
+    // Whatever ends it, its runs go on.
+    let _: io::Result<()> = tokio::select! {
+        biased;
+        ended = reading => ended,
+        ended = writing => ended,
+    };
+    for (_, (id, run)) in connection.runs {
+        outpost.detach(id, &run);
+    }
+}
+
+impl Connection<'_> {
+    fn hear(&mut self, channel: u32, message: ToOutpost) -> io::Result<()> {
+        match message {
+            ToOutpost::Hello { .. } => {
+                let welcome = FromOutpost::Welcome(Box::new(welcome(self.outpost)));
+                self.outbox.bulk(CONTROL, &welcome)
+            }
+            ToOutpost::Order(order) => {
+                let id = order.id.clone();
+                match self.outpost.begin(*order) {
+                    Some(run) => self.attach(channel, id, run),
+                    None => self.conclude(channel, Conclusion::Lost)?,
+                }
+                Ok(())
+            }
+            ToOutpost::Attach { id } => {
+                match self.outpost.find(&id) {
+                    Ok(run) => self.attach(channel, id, run),
+                    Err(conclusion) => self.conclude(channel, conclusion)?,
+                }
+                Ok(())
+            }
+            ToOutpost::Cancel { id } => {
+                self.outpost.cancel(id);
+                Ok(())
+            }
+            ToOutpost::Forget { id } => {
+                self.outpost.forget(&id);
+                if let Some((id, run)) = self.runs.remove(&channel) {
+                    self.outpost.detach(id, &run);
+                }
+                Ok(())
+            }
+            ToOutpost::NextEvent { after } => {
+                if let Some((_, run)) = self.runs.get(&channel) {
+                    let (run, outbox) = (Arc::clone(run), Arc::clone(&self.outbox));
+                    self.answers.spawn(async move {
+                        if let Some(event) = run.next_event(after).await {
+                            let _ = outbox.bulk(channel, &event);
+                        }
+                    });
+                }
+                Ok(())
+            }
+            ToOutpost::Read {
+                ask,
+                stream,
+                from,
+                upto,
+            } => {
+                let run = self.runs.get(&channel).map(|(_, run)| Arc::clone(run));
+                let outbox = Arc::clone(&self.outbox);
+                self.answers.spawn(async move {
+                    let range = from..upto.min(from.saturating_add(LONGEST_READ));
+                    let pieces = match run {
+                        Some(run) => {
+                            let end = run.ended().await;
+                            let read = errand::read(move |_| end.read(stream, range)).await;
+                            let read = read.unwrap_or_else(|failure| Err(failure.into()));
+                            read.map_err(|error| error.to_string())
+                        }
+                        None => Err("its run is not known here".to_owned()),
+                    };
+                    let _ = outbox.bulk(channel, &FromOutpost::Range { ask, pieces });
+                });
+                Ok(())
+            }
+            ToOutpost::Ping => self.outbox.urgent(CONTROL, &FromOutpost::Pong),
+            ToOutpost::Pong => Ok(()),
+        }
+    }
+
+    /// Tells this carrier how a run ends.
+    fn attach(&mut self, channel: u32, id: String, run: Arc<OrderedRun>) {
+        while self.answers.try_join_next().is_some() {}
+        run.attach();
+        let (ending, outbox) = (Arc::clone(&run), Arc::clone(&self.outbox));
+        self.answers.spawn(async move {
+            let end = ending.ended().await;
+            let concluded = FromOutpost::Concluded {
+                conclusion: Box::new(end.conclusion.clone()),
+                along: end.along.clone(),
+            };
+            let _ = outbox.bulk(channel, &concluded);
+        });
+        if let Some((id, before)) = self.runs.insert(channel, (id, run)) {
+            self.outpost.detach(id, &before);
+        }
+    }
+
+    fn conclude(&self, channel: u32, conclusion: Conclusion) -> io::Result<()> {
+        let concluded = FromOutpost::Concluded {
+            conclusion: Box::new(conclusion),
+            along: Vec::new(),
+        };
+        self.outbox.bulk(channel, &concluded)
+    }
+}
+
+/// What this outpost is.
+fn welcome(outpost: &Outpost) -> Welcome {
+    let told = |name: &str| {
+        let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+        text.unwrap_or_default().trim().to_owned()
+    };
+    let env = &outpost.settings.surroundings.env;
+    let home = env.iter().find(|(name, _)| name == "HOME");
+    Welcome {
+        version: VERSION,
+        build: BUILD.to_owned(),
+        boot: told("random/boot_id"),
+        pid: std::process::id(),
+        user: rustix::process::getuid().as_raw(),
+        home: home.map(|(_, home)| home.to_string_lossy().into_owned()),
+        kernel: told("osrelease"),
+        machine: std::env::consts::ARCH.to_owned(),
+    }
+}

@@ -1,0 +1,96 @@
+//! How an outpost is found: one socket and one lock in its state directory, whoever comes.
+//!
+//! Whoever dials holds the lock while it looks for the outpost, and starts one if there is none.
+//! The socket is made by the one that dials, and handed to the outpost as its stdin: so it can be
+//! connected to before the outpost has begun.
+
+use crate::place::BUILD;
+use bashd_keeper::file_lock::{self, LockKind};
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Carriers that may wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// How long somebody else may take to dial.
+const LONGEST_DIAL: Duration = Duration::from_secs(10);
+
+/// What dialling came to.
+#[derive(Debug)]
+pub enum Dialled {
+    /// An outpost is there.
+    Connected(UnixStream),
+    /// There is none: it is to be started with this socket as its stdin, and has the connection
+    /// already.
+    ToStart(OwnedFd, UnixStream),
+}
+
+/// Reaches the outpost of a state directory. While the result is being made nobody else dials.
+pub fn dial(state: &Path) -> io::Result<Dialled> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(state)?;
+    let _alone = lock(state)?;
+    let at = Directory::open(state)?;
+    if let Ok(stream) = UnixStream::connect(at.socket()) {
+        return Ok(Dialled::Connected(stream));
+    }
+    let _ = fs::remove_file(at.socket());
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    // Before it has a name, so that nobody finds it with another mode.
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(at.socket())?)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    let stream = UnixStream::connect(at.socket())?;
+    Ok(Dialled::ToStart(socket, stream))
+}
+
+/// The socket that an outpost got as its stdin.
+pub fn listener_of_stdin() -> io::Result<UnixListener> {
+    let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let listener = UnixListener::from(socket);
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Takes the name away by which an outpost is found.
+pub(super) fn leave(state: &Path) -> io::Result<()> {
+    let _alone = lock(state)?;
+    fs::remove_file(Directory::open(state)?.socket())
+}
+
+fn lock(state: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    let file = options
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(state.join("outpost.lock"))?;
+    file_lock::lock_within(&file, LockKind::Exclusive, LONGEST_DIAL)?;
+    Ok(file)
+}
+
+/// The state directory by a descriptor: the name of a socket may have a hundred bytes, and a
+/// directory's name more.
+struct Directory(OwnedFd);
+
+impl Directory {
+    fn open(state: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::open(state, flags, Mode::empty())?))
+    }
+
+    fn socket(&self) -> PathBuf {
+        let fd = self.0.as_raw_fd();
+        PathBuf::from(format!("/proc/self/fd/{fd}/outpost-{BUILD}"))
+    }
+}

@@ -1,0 +1,142 @@
+//! An outpost: the far side of a place. It carries orders out, each at most once, and keeps what
+//! came of them until the near side has it.
+//!
+//! It outlives its carriers: a run goes on while nobody is connected, under the deadline of its
+//! keeper, and is found again by its id. An order's id is written down before anything of it is
+//! started, so that an order that comes again is not carried out again, not even by the next
+//! outpost. Without carriers, runs and sessions it leaves after a while.
+
+mod connection;
+mod hold;
+mod runs;
+
+pub use hold::{Dialled, dial, listener_of_stdin};
+
+use crate::config::Surroundings;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::place::OrderSettings;
+use bashd_keeper::keeper::KeeperSource;
+use runs::OrderedRun;
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::UnixListener;
+
+/// Engines that an outpost has at a time: one for each configuration of a near side.
+const MOST_ENGINES: usize = 8;
+
+/// Pause after an accept failed for lack of descriptors or memory.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// How an outpost is set up.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OutpostSettings {
+    /// Where runs and the ids of orders are.
+    pub state_dir: PathBuf,
+    /// What commands inherit there.
+    pub surroundings: Surroundings,
+    /// How long it stays without anything to do.
+    pub idle: Duration,
+    /// How long a run goes on, and its end is kept, while nobody is connected who asked for it.
+    pub orphaned: Duration,
+}
+
+impl OutpostSettings {
+    /// One that leaves after ten idle minutes.
+    pub fn new(state_dir: PathBuf, surroundings: Surroundings) -> Self {
+        Self {
+            state_dir,
+            surroundings,
+            idle: Duration::from_mins(10),
+            orphaned: Duration::from_mins(10),
+        }
+    }
+}
+
+/// An outpost.
+pub(crate) struct Outpost {
+    settings: OutpostSettings,
+    engines: Mutex<Vec<(OrderSettings, Engine)>>,
+    runs: Mutex<HashMap<String, Arc<OrderedRun>>>,
+    /// Orders that were cancelled before they came.
+    cancelled: Mutex<Vec<String>>,
+    connections: AtomicUsize,
+}
+
+/// Serves carriers at a socket until there was nothing to do for a while.
+pub async fn serve(settings: OutpostSettings, listener: UnixListener) -> io::Result<()> {
+    let idle = settings.idle;
+    runs::sweep_ids(&settings.state_dir);
+    let outpost = Arc::new(Outpost {
+        settings,
+        engines: Mutex::default(),
+        runs: Mutex::default(),
+        cancelled: Mutex::default(),
+        connections: AtomicUsize::new(0),
+    });
+    let mut is_leaving = false;
+    loop {
+        let accepted = tokio::time::timeout(idle, listener.accept()).await;
+        match accepted {
+            Ok(Ok((stream, _))) => {
+                let outpost = Arc::clone(&outpost);
+                outpost.connections.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(async move {
+                    connection::attend(&outpost, stream).await;
+                    outpost.connections.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+            Ok(Err(_)) => tokio::time::sleep(ACCEPT_AGAIN).await,
+            Err(_) if outpost.is_busy() => {}
+            // Who came between the last look and the end of the name is still served.
+            Err(_) if !is_leaving => {
+                hold::leave(&outpost.settings.state_dir)?;
+                is_leaving = true;
+            }
+            Err(_) => return Ok(()),
+        }
+    }
+}
+
+impl Outpost {
+    fn is_busy(&self) -> bool {
+        let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_sessions = engines.iter().any(|(_, engine)| engine.has_sessions());
+        has_sessions || self.connections.load(Ordering::Relaxed) > 0 || !self.runs().is_empty()
+    }
+
+    /// The engine for orders with these settings.
+    pub(crate) fn engine(&self, settings: &OrderSettings) -> Result<Engine> {
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = engines.iter().position(|(known, _)| known == settings) {
+            let known = engines.remove(at);
+            let engine = known.1.clone();
+            engines.push(known);
+            return Ok(engine);
+        }
+        let config = settings.config(&self.settings.state_dir);
+        let surroundings = self.settings.surroundings.clone();
+        let engine = Engine::new(config, surroundings, KeeperSource::Hook)?;
+        if engines.len() >= MOST_ENGINES {
+            // The one unused for longest; its runs hold it until they end.
+            engines.remove(0);
+        }
+        engines.push((settings.clone(), engine.clone()));
+        Ok(engine)
+    }
+
+    pub(crate) fn runs(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<OrderedRun>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn cancelled(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.cancelled
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,386 @@
+//! One order and what becomes of it, whoever is connected.
+
+use super::Outpost;
+use crate::event::{Event, Stream};
+use crate::exec::excerpts::NewestExcerpt;
+use crate::exec::{OutputWatch, PlanOutcome, Run, RunFailure};
+use crate::output::Source;
+use crate::output::run_output::RunOutput;
+use crate::place::conclusion::{Along, Conclusion, FarError, RunReport};
+use crate::place::order::{AlongLimits, Order, ToldMeanwhile};
+use crate::place::wire::{FarEvent, FarPiece, FromOutpost};
+use crate::profile::reply::Ending;
+use crate::run_id::RunId;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Events that may wait to be asked for.
+const EVENTS_AHEAD: usize = 16;
+
+/// Ids of orders that are kept: as long as an engine could ask again, and much longer.
+const IDS_KEPT: Duration = Duration::from_hours(7 * 24);
+
+/// The longest script that goes back with the end: beyond it nothing is minimized.
+const LONGEST_SCRIPT: usize = 64 * 1024;
+
+/// Orders that were cancelled before they came and are remembered.
+const MOST_CANCELLED: usize = 1000;
+
+/// An order that was begun.
+pub(crate) struct OrderedRun {
+    pub(crate) cancel: CancellationToken,
+    events: tokio::sync::Mutex<EventFeed>,
+    end: watch::Sender<Option<Arc<RunEnd>>>,
+    /// Who is connected that asked for it.
+    attached: AtomicUsize,
+}
+
+/// What happened, as far as somebody asked.
+struct EventFeed {
+    events: mpsc::Receiver<Event>,
+    excerpts: Option<Arc<NewestExcerpt>>,
+    /// The newest that was asked for, in case it has to be sent again.
+    last: Option<(u64, FarEvent)>,
+}
+
+/// How it ended.
+pub(crate) struct RunEnd {
+    pub(crate) conclusion: Conclusion,
+    pub(crate) along: Vec<Along>,
+    run: Option<Run>,
+}
+
+impl Outpost {
+    /// Begins an order, unless it was begun before. `None` if another outpost began it.
+    pub(crate) fn begin(self: &Arc<Self>, order: Order) -> Option<Arc<OrderedRun>> {
+        let mut runs = self.runs();
+        if let Some(run) = runs.get(&order.id) {
+            return Some(Arc::clone(run));
+        }
+        let was_cancelled = take_out(&mut self.cancelled(), &order.id);
+        if !was_cancelled && !self.note(&order.id) {
+            return None;
+        }
+        let (sender, events) = mpsc::channel(EVENTS_AHEAD);
+        let slot = Arc::new(NewestExcerpt::default());
+        let watch = match order.watching {
+            ToldMeanwhile::Nothing => None,
+            ToldMeanwhile::All => Some(OutputWatch::new(sender)),
+            ToldMeanwhile::End => Some(OutputWatch::of_the_end(sender, Arc::clone(&slot))),
+        };
+        let run = Arc::new(OrderedRun {
+            cancel: CancellationToken::new(),
+            events: tokio::sync::Mutex::new(EventFeed {
+                events,
+                excerpts: (order.watching == ToldMeanwhile::End).then_some(slot),
+                last: None,
+            }),
+            end: watch::Sender::new(None),
+            attached: AtomicUsize::new(0),
+        });
+        if was_cancelled {
+            run.cancel.cancel();
+        }
+        runs.insert(order.id.clone(), Arc::clone(&run));
+        drop(runs);
+        let (outpost, begun) = (Arc::clone(self), Arc::clone(&run));
+        tokio::spawn(async move {
+            let end = outpost.carry_out(&order, watch, &begun.cancel).await;
+            begun.end.send_replace(Some(Arc::new(end)));
+        });
+        Some(run)
+    }
+
+    async fn carry_out(
+        &self,
+        order: &Order,
+        mut watch: Option<OutputWatch>,
+        cancel: &CancellationToken,
+    ) -> RunEnd {
+        let engine = match self.engine(&order.settings) {
+            Ok(engine) => engine,
+            Err(error) => return RunEnd::failed(&error),
+        };
+        // A large future, which lives as long as its command.
+        let carried = Box::pin(engine.carry_out(order, watch.as_mut(), cancel)).await;
+        let (mut outline, run) = match carried {
+            Ok(carried) => carried,
+            Err(Ending::CancelledBeforeStart) => return RunEnd::of(Conclusion::Cancelled),
+            Err(Ending::Failed(error, _)) => return RunEnd::failed(&error),
+            Err(_) => {
+                let error = crate::Error::new(crate::ErrorKind::Place, "the order was refused");
+                return RunEnd::failed(&error);
+            }
+        };
+        let is_short = |script: &String| script.len() <= LONGEST_SCRIPT;
+        outline.script = outline.script.filter(is_short);
+        outline.rc_script = None;
+        let outline = Box::new(outline);
+        match run {
+            Ok(PlanOutcome::Ended(run)) => {
+                let report = Box::new(RunReport::of(&run));
+                RunEnd::with_output(Conclusion::Ended { outline, report }, run, order.along)
+            }
+            Ok(PlanOutcome::Backgrounded(_)) => {
+                let text = "the command became a job, which places do not have yet";
+                RunEnd::failed(&crate::Error::new(crate::ErrorKind::Place, text))
+            }
+            Err(RunFailure::CancelledBeforeStart) => RunEnd::of(Conclusion::Cancelled),
+            Err(RunFailure::TooManyJobs(text)) => {
+                RunEnd::failed(&crate::Error::new(crate::ErrorKind::Job, text))
+            }
+            Err(RunFailure::Failed(error, partial)) => {
+                let conclusion = Conclusion::Failed {
+                    outline: Some(outline),
+                    error: FarError::from(&error),
+                    partial: (partial.as_deref()).map(|run| Box::new(RunReport::of(run))),
+                };
+                match partial {
+                    Some(run) => RunEnd::with_output(conclusion, *run, order.along),
+                    None => RunEnd::of(conclusion),
+                }
+            }
+        }
+    }
+
+    /// The run with this id; `Err` says what is known of one that is not here.
+    pub(crate) fn find(&self, id: &str) -> Result<Arc<OrderedRun>, Conclusion> {
+        if let Some(run) = self.runs().get(id) {
+            return Ok(Arc::clone(run));
+        }
+        let was_begun = RunId::received(id).is_some() && self.ids().join(id).exists();
+        Err(if was_begun {
+            Conclusion::Lost
+        } else {
+            Conclusion::Unknown
+        })
+    }
+
+    /// Ends a run, or sees to it that it never begins.
+    pub(crate) fn cancel(&self, id: String) {
+        let runs = self.runs();
+        if let Some(run) = runs.get(&id) {
+            run.cancel.cancel();
+            return;
+        }
+        let mut cancelled = self.cancelled();
+        if cancelled.len() >= MOST_CANCELLED {
+            cancelled.remove(0);
+        }
+        cancelled.push(id);
+    }
+
+    /// The near side has all that it wants of a run. One that is not over stays.
+    pub(crate) fn forget(&self, id: &str) {
+        let mut runs = self.runs();
+        let is_over = runs.get(id).is_some_and(|run| run.end.borrow().is_some());
+        if is_over {
+            runs.remove(id);
+            let _ = fs::remove_file(self.ids().join(id));
+        }
+    }
+
+    /// Somebody who asked for a run is gone: it ends, or is forgotten, if nobody comes back.
+    pub(crate) fn detach(self: &Arc<Self>, id: String, run: &Arc<OrderedRun>) {
+        if run.attached.fetch_sub(1, Ordering::Relaxed) > 1 {
+            return;
+        }
+        let (outpost, run) = (Arc::clone(self), Arc::downgrade(run));
+        tokio::spawn(async move {
+            tokio::time::sleep(outpost.settings.orphaned).await;
+            let Some(run) = run.upgrade() else {
+                return;
+            };
+            if run.attached.load(Ordering::Relaxed) == 0 {
+                run.cancel.cancel();
+                run.ended().await;
+                if run.attached.load(Ordering::Relaxed) == 0 {
+                    outpost.forget(&id);
+                }
+            }
+        });
+    }
+
+    /// Writes an id down; whether it was not there before. Where nothing can be written, at most
+    /// once holds as long as this outpost lives.
+    fn note(&self, id: &str) -> bool {
+        if RunId::received(id).is_none() {
+            return false;
+        }
+        let _ = fs::create_dir_all(self.ids());
+        match fs::File::create_new(self.ids().join(id)) {
+            Ok(_) => true,
+            Err(error) => error.kind() != io::ErrorKind::AlreadyExists,
+        }
+    }
+
+    fn ids(&self) -> PathBuf {
+        ids_of(&self.settings.state_dir)
+    }
+}
+
+impl OrderedRun {
+    /// Somebody is connected who asks for it.
+    pub(crate) fn attach(&self) {
+        self.attached.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(&self) -> Arc<RunEnd> {
+        let mut end = self.end.subscribe();
+        loop {
+            if let Some(end) = &*end.borrow_and_update() {
+                return Arc::clone(end);
+            }
+            // The sender lives as long as this does.
+            let _ = end.changed().await;
+        }
+    }
+
+    /// The event behind this one; `None` if no more come.
+    pub(crate) async fn next_event(&self, after: u64) -> Option<FromOutpost> {
+        let mut feed = self.events.lock().await;
+        if let Some((number, event)) = &feed.last
+            && *number == after + 1
+        {
+            let (number, event) = (*number, event.clone());
+            return Some(FromOutpost::Event { number, event });
+        }
+        let event = feed.next().await?;
+        let number = after + 1;
+        feed.last = Some((number, event.clone()));
+        Some(FromOutpost::Event { number, event })
+    }
+}
+
+impl EventFeed {
+    async fn next(&mut self) -> Option<FarEvent> {
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = self.events.recv() => event?,
+                excerpt = next_excerpt(self.excerpts.as_deref()) => Event::Excerpt(excerpt),
+            };
+            return Some(match event {
+                Event::Started { pid } => FarEvent::Started { pid },
+                Event::Output {
+                    stream,
+                    offset,
+                    text,
+                } => FarEvent::Output {
+                    stream,
+                    offset,
+                    text,
+                },
+                Event::Excerpt(excerpt) => FarEvent::Excerpt(excerpt),
+                Event::Terminal { .. } | Event::Finished(_) => continue,
+            });
+        }
+    }
+}
+
+async fn next_excerpt(slot: Option<&NewestExcerpt>) -> crate::event::Excerpt {
+    match slot {
+        Some(slot) => slot.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl RunEnd {
+    fn of(conclusion: Conclusion) -> Self {
+        Self {
+            conclusion,
+            along: Vec::new(),
+            run: None,
+        }
+    }
+
+    fn failed(error: &crate::Error) -> Self {
+        Self::of(Conclusion::Failed {
+            outline: None,
+            error: FarError::from(error),
+            partial: None,
+        })
+    }
+
+    fn with_output(conclusion: Conclusion, run: Run, limits: AlongLimits) -> Self {
+        let mut along = Vec::new();
+        let streams = [
+            (Stream::Out, Some(&run.out)),
+            (Stream::Err, run.err.as_ref()),
+        ];
+        for (stream, output) in streams {
+            let Some(output) = output else { continue };
+            for range in ranges(output.len(), limits) {
+                // What can't be read now is asked for, and then says why.
+                if let Ok(pieces) = output.read(range.clone()) {
+                    along.push(Along {
+                        stream,
+                        from: range.start,
+                        pieces: pieces.into_iter().map(FarPiece::from).collect(),
+                    });
+                }
+            }
+        }
+        Self {
+            conclusion,
+            along,
+            run: Some(run),
+        }
+    }
+
+    /// A part of a stream of it.
+    pub(crate) fn read(&self, stream: Stream, range: Range<u64>) -> io::Result<Vec<FarPiece>> {
+        let run = self.run.as_ref();
+        let output: Option<&RunOutput> = match stream {
+            Stream::Out => run.map(|run| &run.out),
+            Stream::Err => run.and_then(|run| run.err.as_ref()),
+        };
+        let output = output.ok_or(io::ErrorKind::NotFound)?;
+        let pieces = output.read(range)?;
+        Ok(pieces.into_iter().map(FarPiece::from).collect())
+    }
+}
+
+/// The parts of a stream that come with its end: all of it, or its first and last bytes.
+fn ranges(length: u64, limits: AlongLimits) -> Vec<Range<u64>> {
+    if length == 0 {
+        return Vec::new();
+    }
+    let whole = (0..length, None);
+    let (first, last) = if length <= limits.first + limits.last {
+        whole
+    } else {
+        (0..limits.first, Some(length - limits.last..length))
+    };
+    std::iter::once(first).chain(last).collect()
+}
+
+/// Where the ids of orders are that were begun.
+fn ids_of(state: &Path) -> PathBuf {
+    state.join("orders")
+}
+
+/// Removes ids that nobody will ask for.
+pub(super) fn sweep_ids(state: &Path) {
+    for id in fs::read_dir(ids_of(state)).into_iter().flatten().flatten() {
+        let written = id.metadata().and_then(|found| found.modified());
+        let age = written.ok().and_then(|written| written.elapsed().ok());
+        if age.is_some_and(|age| age > IDS_KEPT) {
+            let _ = fs::remove_file(id.path());
+        }
+    }
+}
+
+fn take_out(ids: &mut Vec<String>, id: &str) -> bool {
+    let before = ids.len();
+    ids.retain(|known| known != id);
+    ids.len() < before
+}

@@ -1,0 +1,124 @@
+//! A carrier: a program of the user's whose stdin and stdout are a stream to an outpost.
+//!
+//! What it writes to stderr, and its status, are shown if it fails. They never say anything about a
+//! command.
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::net::unix::pipe;
+
+/// Bytes of its last words that are shown.
+const LAST_WORDS: usize = 2048;
+
+/// A carrier that runs; dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Carrier {
+    process: OwnedFd,
+    words: Arc<Mutex<LastWords>>,
+}
+
+/// The stream that a carrier is: what it reads, what it writes.
+pub(crate) type CarrierStream = (pipe::Sender, pipe::Receiver);
+
+/// What a carrier had to say, and how it ended.
+#[derive(Debug, Default)]
+struct LastWords {
+    text: Vec<u8>,
+    ended: Option<String>,
+    was_killed: bool,
+}
+
+impl Carrier {
+    /// Starts it, in a process group of its own: a key at our terminal is not for it.
+    pub(crate) fn start(
+        words: &[String],
+        env: &[(OsString, OsString)],
+    ) -> io::Result<(Self, CarrierStream)> {
+        let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let (to_it, its_stdin) = pipe::pipe()?;
+        let (its_stdout, from_it) = pipe::pipe()?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a carrier is the user's own program, and no command: it ends with its pipes"
+        )]
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(env.iter().map(|(name, value)| (name, value)))
+            .process_group(0)
+            .stdin(its_stdin.into_blocking_fd()?)
+            .stdout(its_stdout.into_blocking_fd()?)
+            .stderr(Stdio::piped());
+        let child = command.spawn();
+        drop(command); // and with it our hold on its ends, so that their close shows
+        let mut child = child?;
+        let pid = Pid::from_child(&child);
+        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty());
+        let process = process.inspect_err(|_| drop(child.kill()))?;
+        let words = Arc::new(Mutex::new(LastWords::default()));
+        let heard = Arc::clone(&words);
+        let listening = std::thread::Builder::new().name("bashd-carrier".to_owned());
+        let stderr = child.stderr.take();
+        listening.spawn(move || listen(child, stderr, &heard))?;
+        Ok((Self { process, words }, (to_it, from_it)))
+    }
+
+    /// What it said last, and how it ended if it has.
+    pub(crate) fn last_words(&self) -> String {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = String::from_utf8_lossy(&words.text);
+        let lines: Vec<String> = (said.lines())
+            .map(|line| crate::output::plain(line.as_bytes()))
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        match (&words.ended, lines.is_empty()) {
+            (Some(how), true) => how.clone(),
+            (Some(how), false) => format!("{} ({how})", lines.join("; ")),
+            (None, _) => lines.join("; "),
+        }
+    }
+
+    /// Whether a signal ended it.
+    pub(crate) fn was_killed(&self) -> bool {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.was_killed
+    }
+
+    /// Ends it.
+    pub(crate) fn end(&self) {
+        let _ = rustix::process::pidfd_send_signal(&self.process, Signal::KILL);
+    }
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Keeps the end of what it writes to stderr, and waits for its end.
+fn listen(mut child: Child, stderr: Option<ChildStderr>, words: &Mutex<LastWords>) {
+    let lock = || words.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut buffer = [0; 1024];
+    if let Some(mut stderr) = stderr {
+        while let Ok(count @ 1..) = stderr.read(&mut buffer) {
+            let text = &mut lock().text;
+            text.extend(buffer.get(..count).unwrap_or_default());
+            let excess = text.len().saturating_sub(LAST_WORDS);
+            text.drain(..excess);
+        }
+    }
+    let ended = child.wait();
+    let mut words = lock();
+    words.was_killed = (ended.as_ref()).is_ok_and(|status| status.signal().is_some());
+    words.ended = Some(match ended {
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    });
+}

@@ -1,0 +1,425 @@
+//! The near half of a run at another place: its order is sent, and its conclusion awaited, over as
+//! many carriers as that takes.
+//!
+//! The order may be sent again, since an outpost carries it out at most once. What a call waits for
+//! is bounded whatever the other side does: the command's own time, its grace, and the place's
+//! patience. After that nobody knows how the command ended, and the call says so.
+
+use super::FarPlace;
+use super::conclusion::{Along, Conclusion, RunReport};
+use super::link::{Link, RunChannel};
+use super::order::Order;
+use super::wire::{FarEvent, FromOutpost, ToOutpost};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, Stream};
+use crate::exec::{OutputWatch, PlanOutcome, Run, RunFailure};
+use crate::output::StreamPiece;
+use crate::output::run_output::{FarOutput, FarReader, StreamCounts};
+use crate::plan::Outline;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Pause before the second attempt to reach a place that was lost; each further one is twice that.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// The longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How long a cancelled call waits, past its grace, to hear that its command has ended.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Bytes that are asked for at a time.
+const READ_STEP: u64 = 256 * 1024;
+
+/// How long reading stored output waits for a place.
+const READ_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a run at a place is given.
+pub(crate) struct FarCall<'a> {
+    pub(crate) place: &'a Arc<FarPlace>,
+    pub(crate) order: Order,
+    /// The time of the command.
+    pub(crate) longest: Duration,
+    pub(crate) grace: Duration,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+/// How a run at a place went; its outline, if it was planned there.
+pub(crate) struct FarEnd {
+    pub(crate) outline: Option<Box<Outline>>,
+    pub(crate) run: Result<PlanOutcome, RunFailure>,
+}
+
+/// A run that was ordered, and can be found again by its id.
+struct OrderedAway {
+    place: Arc<FarPlace>,
+    id: String,
+    /// The link on which it was asked for last, and its channel there.
+    at: Mutex<(Arc<Link>, u32)>,
+    is_over: std::sync::atomic::AtomicBool,
+}
+
+/// What a call hears next.
+enum Next {
+    Message(FromOutpost),
+    Closed,
+    Cancelled,
+    Late,
+}
+
+/// Has an order carried out.
+pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWatch>) -> FarEnd {
+    let FarCall {
+        place,
+        order,
+        longest,
+        grace,
+        cancel,
+    } = call;
+    let (id, is_watched) = (order.id.clone(), watch.is_some());
+    let order = ToOutpost::Order(Box::new(order));
+    // Until it was sent it is certain that nothing runs.
+    let (link, mut channel) = match send_first(place, &order, cancel).await {
+        Ok(sent) => sent,
+        Err(failure) => return never_begun(failure),
+    };
+    let boot = link.welcome.boot.clone();
+    let away = Arc::new(OrderedAway {
+        place: Arc::clone(place),
+        id: id.clone(),
+        at: Mutex::new((Arc::clone(&link), channel.number)),
+        is_over: false.into(),
+    });
+    let guard = EndsIfDropped(Arc::clone(&away));
+    let mut link = link;
+    let mut seen = 0;
+    let mut late = Instant::now() + longest + grace + place.settings.patience;
+    let mut is_cancelled = false;
+    if is_watched {
+        link.ask(channel.number, &ToOutpost::NextEvent { after: seen });
+    }
+    loop {
+        match next(&link, &mut channel, late, cancel, is_cancelled).await {
+            Next::Message(FromOutpost::Event { number, event }) => {
+                if number == seen + 1 {
+                    seen = number;
+                    if let Some(watch) = &mut watch {
+                        watch.forward(event.into()).await;
+                    }
+                }
+                link.ask(channel.number, &ToOutpost::NextEvent { after: seen });
+            }
+            Next::Message(FromOutpost::Concluded { conclusion, along }) => {
+                guard.is_over();
+                return away.concluded(*conclusion, along);
+            }
+            Next::Message(_) => {}
+            Next::Cancelled => {
+                is_cancelled = true;
+                late = late.min(Instant::now() + grace + CANCEL_PATIENCE);
+                link.send_first(channel.number, &ToOutpost::Cancel { id: id.clone() });
+            }
+            Next::Late => {
+                guard.is_over();
+                return away.given_up("it did not say in time how the command ended", is_cancelled);
+            }
+            Next::Closed => {
+                let lost = link.why_closed();
+                let again = reach(place, late, cancel, &mut is_cancelled, grace).await;
+                let Some(reached) = again else {
+                    guard.is_over();
+                    return away.given_up(&lost, is_cancelled);
+                };
+                link = reached;
+                channel = link.open();
+                away.moved(&link, channel.number);
+                // After a new start of the machine nobody can tell whether it was begun.
+                let may_begin = link.welcome.boot == boot && !is_cancelled;
+                let order = may_begin.then_some(&order);
+                if let Err(error) = ask_again(&link, channel.number, order, (&id, is_cancelled)) {
+                    return away.unknown(&error.to_string(), is_cancelled);
+                }
+                if is_watched {
+                    link.ask(channel.number, &ToOutpost::NextEvent { after: seen });
+                }
+            }
+        }
+    }
+}
+
+/// Sends an order once more, or asks what became of it.
+fn ask_again(
+    link: &Link,
+    channel: u32,
+    order: Option<&ToOutpost>,
+    (id, is_cancelled): (&str, bool),
+) -> io::Result<()> {
+    let id = id.to_owned();
+    if is_cancelled {
+        link.send_first(channel, &ToOutpost::Cancel { id: id.clone() });
+    }
+    match order {
+        Some(order) => link.send(channel, order),
+        None => link.send(channel, &ToOutpost::Attach { id }),
+    }
+}
+
+/// Reaches a place and sends it an order.
+async fn send_first(
+    place: &Arc<FarPlace>,
+    order: &ToOutpost,
+    cancel: &CancellationToken,
+) -> Result<(Arc<Link>, RunChannel), RunFailure> {
+    let link = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
+        link = place.link() => link?,
+    };
+    let channel = link.open();
+    link.send(channel.number, order)
+        .map_err(|error| RunFailure::from(Error::io(ErrorKind::Place, "write the order", error)))?;
+    Ok((link, channel))
+}
+
+/// What happens next on a channel.
+async fn next(
+    link: &Link,
+    channel: &mut RunChannel,
+    late: Instant,
+    cancel: &CancellationToken,
+    is_cancelled: bool,
+) -> Next {
+    tokio::select! {
+        biased;
+        message = channel.messages.recv() => match message {
+            Some(message) => Next::Message(message),
+            None => Next::Closed,
+        },
+        () = cancel.cancelled(), if !is_cancelled => Next::Cancelled,
+        () = link.closed() => Next::Closed,
+        () = tokio::time::sleep_until(late) => Next::Late,
+    }
+}
+
+/// Reaches a place again, in the time that there is; a call that is cancelled meanwhile has little.
+async fn reach(
+    place: &Arc<FarPlace>,
+    late: Instant,
+    cancel: &CancellationToken,
+    is_cancelled: &mut bool,
+    grace: Duration,
+) -> Option<Arc<Link>> {
+    let (mut pause, mut late) = (FIRST_PAUSE, late);
+    loop {
+        let attempt = async {
+            let reached = place.link().await;
+            if reached.is_err() {
+                tokio::time::sleep(pause).await;
+            }
+            reached.ok()
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if !*is_cancelled => {
+                *is_cancelled = true;
+                late = late.min(Instant::now() + grace.min(CANCEL_PATIENCE));
+            }
+            link = attempt => match link {
+                Some(link) => return Some(link),
+                None => pause = (pause * 2).min(LONGEST_PAUSE),
+            },
+            () = tokio::time::sleep_until(late) => return None,
+        }
+    }
+}
+
+fn never_begun(failure: RunFailure) -> FarEnd {
+    FarEnd {
+        outline: None,
+        run: Err(failure),
+    }
+}
+
+impl OrderedAway {
+    /// What became of it.
+    fn concluded(self: &Arc<Self>, conclusion: Conclusion, along: Vec<Along>) -> FarEnd {
+        match conclusion {
+            Conclusion::Ended { outline, report } => FarEnd {
+                outline: Some(outline),
+                run: Ok(PlanOutcome::Ended(self.run(*report, along))),
+            },
+            Conclusion::Failed {
+                outline,
+                error,
+                partial,
+            } => {
+                let partial = partial.map(|report| Box::new(self.run(*report, along)));
+                FarEnd {
+                    outline,
+                    run: Err(RunFailure::Failed(error.into(), partial)),
+                }
+            }
+            Conclusion::Cancelled => never_begun(RunFailure::CancelledBeforeStart),
+            Conclusion::Lost => self.unknown("its outpost ended while the command ran", false),
+            Conclusion::Unknown => self.unknown("the machine was started anew", false),
+        }
+    }
+
+    /// Nobody waits for its end any more. A cancel that did not get there is sent later.
+    fn given_up(&self, why: &str, is_cancelled: bool) -> FarEnd {
+        if is_cancelled {
+            self.place.cancel_later(&self.id);
+        }
+        self.unknown(why, is_cancelled)
+    }
+
+    /// Nobody knows how it ended.
+    fn unknown(&self, why: &str, is_cancelled: bool) -> FarEnd {
+        let name = &self.place.settings.name;
+        let end = if is_cancelled {
+            "it was told to end, which is not confirmed"
+        } else {
+            "it may still run"
+        };
+        let text = format!(
+            "it is not known how the command ended at the place `{name}`: {why}; {end} (run {})",
+            self.id
+        );
+        never_begun(Error::new(ErrorKind::PlaceLost, text).into())
+    }
+
+    fn run(self: &Arc<Self>, report: RunReport, along: Vec<Along>) -> Run {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        for part in along {
+            let pieces = part.pieces.into_iter().map(StreamPiece::from).collect();
+            match part.stream {
+                Stream::Out => out.push((part.from, pieces)),
+                Stream::Err => err.push((part.from, pieces)),
+            }
+        }
+        let output = |counts: StreamCounts, parts, stream| {
+            let reader = StreamThere {
+                run: Arc::clone(self),
+                stream,
+                runtime: Handle::current(),
+            };
+            FarOutput::new(counts, parts, Box::new(reader))
+        };
+        let (out_counts, err_counts) = (report.out, report.err);
+        let err = err_counts.map(|counts| output(counts, err, Stream::Err));
+        report.into_run(output(out_counts, out, Stream::Out), err)
+    }
+
+    fn moved(&self, link: &Arc<Link>, channel: u32) {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = (Arc::clone(link), channel);
+    }
+
+    fn link(&self) -> (Arc<Link>, u32) {
+        let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        (Arc::clone(&at.0), at.1)
+    }
+
+    /// Reads a part of its output, over another carrier if that of its end is gone.
+    async fn read(&self, stream: Stream, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
+        let (link, channel) = self.link();
+        match link.read(channel, stream, range.clone()).await {
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
+            read => return read,
+        }
+        let reached = self.place.link().await;
+        let link = reached.map_err(|error| io::Error::other(error.to_string()))?;
+        let channel = link.open().number;
+        let id = self.id.clone();
+        link.send(channel, &ToOutpost::Attach { id })?;
+        self.moved(&link, channel);
+        link.read(channel, stream, range).await
+    }
+}
+
+/// With the last reader of its output, a run is over there, too.
+impl Drop for OrderedAway {
+    fn drop(&mut self) {
+        let (link, channel) = self.link();
+        link.send_first(
+            channel,
+            &ToOutpost::Forget {
+                id: self.id.clone(),
+            },
+        );
+        link.release(channel);
+    }
+}
+
+/// Ends a run whose call was dropped.
+struct EndsIfDropped(Arc<OrderedAway>);
+
+impl EndsIfDropped {
+    fn is_over(&self) {
+        let is_over = &self.0.is_over;
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+impl Drop for EndsIfDropped {
+    fn drop(&mut self) {
+        let OrderedAway {
+            place, id, is_over, ..
+        } = &*self.0;
+        if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+            return;
+        }
+        let (link, channel) = self.0.link();
+        if link.is_closed() {
+            place.cancel_later(id);
+        } else {
+            link.send_first(channel, &ToOutpost::Cancel { id: id.clone() });
+        }
+    }
+}
+
+/// A stream of a run at another place.
+struct StreamThere {
+    run: Arc<OrderedAway>,
+    stream: Stream,
+    runtime: Handle,
+}
+
+impl FarReader for StreamThere {
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
+        let reading = async {
+            let (mut at, mut all) = (range.start, Vec::new());
+            while at < range.end {
+                let upto = range.end.min(at + READ_STEP);
+                all.extend(self.run.read(self.stream, at..upto).await?);
+                at = upto;
+            }
+            Ok(all)
+        };
+        // An errand reads, never a thread of the runtime.
+        let read = (self.runtime).block_on(async { timeout(READ_PATIENCE, reading).await });
+        read.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl From<FarEvent> for Event {
+    fn from(event: FarEvent) -> Self {
+        match event {
+            FarEvent::Started { pid } => Self::Started { pid },
+            FarEvent::Output {
+                stream,
+                offset,
+                text,
+            } => Self::Output {
+                stream,
+                offset,
+                text,
+            },
+            FarEvent::Excerpt(excerpt) => Self::Excerpt(excerpt),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! An order: what a near side has decided about a call, as it travels to where it is carried out.
+//!
+//! Everything that only reads what was said happens before it is written: the request is read, the
+//! command rewritten and judged, approval given. Everything that looks at a machine happens where
+//! it arrives: shell, directory, inherited variables, programs, the user's rc, limits, confinement.
+
+use super::settings::OrderSettings;
+use crate::config::Preset;
+use crate::guard::safe_mode::SafeMode;
+use crate::output::line_limits::LineLimits;
+use crate::plan::confinement::granted::NeededThing;
+use crate::plan::{Resources, StdinSource};
+use crate::request::{Accepted, By, Request};
+use crate::rewrite::{Command, LeadingCd};
+use crate::screen::Size;
+use crate::script::ScriptShape;
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is to be carried out, with the id by which it is carried out at most once.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) id: String,
+    pub(crate) owner: String,
+    /// The profile's name,
+    pub(crate) profile: String,
+    /// and its text, if it is the user's own.
+    pub(crate) profile_text: Option<String>,
+    request: OrderedRequest,
+    command: OrderedCommand,
+    limits: OrderedLimits,
+    /// Whether only read-only commands may run: both sides see to it.
+    pub(crate) safe_mode: SafeMode,
+    pub(crate) shape: ScriptShape,
+    pub(crate) granted: Vec<NeededThing>,
+    /// Whether rules judged the command.
+    pub(crate) is_guarded: bool,
+    pub(crate) settings: OrderSettings,
+    /// What is to be told while it runs.
+    pub(crate) watching: ToldMeanwhile,
+    /// How much of the output comes with the end.
+    pub(crate) along: AlongLimits,
+}
+
+/// What is told while a command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ToldMeanwhile {
+    Nothing,
+    /// All of its output, as it is asked for.
+    All,
+    /// The end of its output now and then.
+    End,
+}
+
+/// How much of each stream comes with the end of its run: what a window shows of it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct AlongLimits {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+/// What of a request is for the place at which its command runs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct OrderedRequest {
+    command: String,
+    cwd: Option<ByteBuf>,
+    env: Vec<(ByteBuf, ByteBuf)>,
+    setup: Option<String>,
+    stdin: Option<ByteBuf>,
+    session: Option<String>,
+    restart: bool,
+    pty: bool,
+    terminal_size: Option<Size>,
+    ui: bool,
+    by: By,
+    resources: Resources,
+    confine: Option<Preset>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct OrderedCommand {
+    given: String,
+    to_run: String,
+    /// Directory and text.
+    leading_cd: Option<(String, String)>,
+    lines: LineLimits,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct OrderedLimits {
+    timeout: Duration,
+    silence: Option<Duration>,
+    restarted: bool,
+}
+
+/// What a call is to its place.
+pub(crate) struct OrderParts<'a> {
+    pub(crate) request: &'a Request,
+    /// Where it runs there.
+    pub(crate) cwd: Option<PathBuf>,
+    /// What it reads.
+    pub(crate) stdin: Option<Vec<u8>>,
+    pub(crate) command: &'a Command,
+    pub(crate) accepted: &'a Accepted,
+}
+
+/// What an order holds that is only to be added to its call.
+pub(crate) struct OrderTerms {
+    pub(crate) id: String,
+    pub(crate) owner: String,
+    pub(crate) profile: String,
+    pub(crate) profile_text: Option<String>,
+    /// Whether only read-only commands may run: both sides see to it.
+    pub(crate) safe_mode: SafeMode,
+    pub(crate) shape: ScriptShape,
+    pub(crate) granted: Vec<NeededThing>,
+    pub(crate) is_guarded: bool,
+    pub(crate) settings: OrderSettings,
+    pub(crate) watching: ToldMeanwhile,
+    pub(crate) along: AlongLimits,
+}
+
+impl Order {
+    /// The order for a call.
+    pub(crate) fn of(parts: OrderParts<'_>, terms: OrderTerms) -> Self {
+        let OrderParts {
+            request,
+            cwd,
+            stdin,
+            command,
+            accepted,
+        } = parts;
+        Self {
+            id: terms.id,
+            owner: terms.owner,
+            profile: terms.profile,
+            profile_text: terms.profile_text,
+            request: OrderedRequest {
+                command: request.command.clone(),
+                cwd: cwd.map(|cwd| bytes(cwd.as_os_str())),
+                env: (request.env.iter())
+                    .map(|(name, value)| (bytes(name), bytes(value)))
+                    .collect(),
+                setup: request.setup.clone(),
+                stdin: stdin.map(ByteBuf::from),
+                session: request.session.clone(),
+                restart: request.restart,
+                pty: request.pty,
+                terminal_size: request.terminal_size,
+                ui: request.ui,
+                by: request.by,
+                resources: request.resources,
+                confine: request.confine,
+            },
+            command: OrderedCommand {
+                given: command.given.clone(),
+                to_run: command.to_run.clone(),
+                leading_cd: (command.leading_cd.as_ref())
+                    .map(|cd| (cd.directory.clone(), cd.text.clone())),
+                lines: command.lines,
+            },
+            limits: OrderedLimits {
+                timeout: accepted.timeout,
+                silence: accepted.silence,
+                restarted: accepted.restarted,
+            },
+            safe_mode: terms.safe_mode,
+            shape: terms.shape,
+            granted: terms.granted,
+            is_guarded: terms.is_guarded,
+            settings: terms.settings,
+            watching: terms.watching,
+            along: terms.along,
+        }
+    }
+
+    /// The request, as far as it concerns the place.
+    pub(crate) fn request(&self) -> Request {
+        let OrderedRequest {
+            command,
+            cwd,
+            env,
+            setup,
+            stdin,
+            session,
+            restart,
+            pty,
+            terminal_size,
+            ui,
+            by,
+            resources,
+            confine,
+        } = self.request.clone();
+        let text = |bytes: ByteBuf| OsString::from_vec(bytes.into_vec());
+        Request {
+            profile: self.profile.clone(),
+            command,
+            cwd: cwd.map(|cwd| PathBuf::from(text(cwd))),
+            env: (env.into_iter())
+                .map(|(name, value)| (text(name), text(value)))
+                .collect(),
+            setup,
+            stdin: stdin.map_or(StdinSource::Null, |bytes| {
+                StdinSource::Bytes(bytes.into_vec())
+            }),
+            session,
+            restart,
+            pty,
+            terminal_size,
+            ui,
+            by,
+            resources,
+            confine,
+            owner: Some(self.owner.clone()),
+            ..Request::default()
+        }
+    }
+
+    /// The command.
+    pub(crate) fn command(&self) -> Command {
+        let OrderedCommand {
+            given,
+            to_run,
+            leading_cd,
+            lines,
+        } = self.command.clone();
+        let mut command = Command::as_given(&given);
+        command.to_run = to_run;
+        command.leading_cd = leading_cd.map(|(directory, text)| LeadingCd { directory, text });
+        command.lines = lines;
+        command
+    }
+
+    /// What was accepted.
+    pub(crate) fn accepted(&self) -> Accepted {
+        let mut accepted = Accepted::within(self.limits.timeout);
+        accepted.silence = self.limits.silence;
+        accepted.restarted = self.limits.restarted;
+        accepted
+    }
+}
+
+fn bytes(text: &OsStr) -> ByteBuf {
+    ByteBuf::from(text.as_bytes().to_vec())
+}

@@ -1,0 +1,183 @@
+//! What is configured about places, and what of the configuration travels with an order.
+
+use crate::config::{Config, ConfinementSettings, Preset};
+use crate::plan::{Quota, Resources, Survivors};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A place in the configuration: `[places.NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlaceSettings {
+    /// Its name.
+    pub name: String,
+    /// How it is reached.
+    pub kind: PlaceKind,
+    /// Directories here, and the same ones there.
+    pub map: Vec<(PathBuf, PathBuf)>,
+    /// Where commands run there, if their directory here is mapped nowhere and no call names one.
+    pub cwd: Option<PathBuf>,
+    /// Variables of this side that commands get there.
+    pub pass: Vec<String>,
+    /// How long it may take until the outpost answers.
+    pub connect: Duration,
+    /// How long a call waits for a place that is not reached, past the time of its command.
+    pub patience: Duration,
+}
+
+/// How a place is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlaceKind {
+    /// By a program whose stdin and stdout are an outpost's; without words, this program itself.
+    Pipe {
+        /// Program and arguments.
+        command: Vec<String>,
+    },
+    /// By ssh, where bashd is installed.
+    Ssh {
+        /// A host as ssh knows it.
+        host: String,
+        /// bashd there.
+        bin: String,
+    },
+}
+
+impl PlaceKind {
+    /// Its name in the configuration.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Pipe { .. } => "pipe",
+            Self::Ssh { .. } => "ssh",
+        }
+    }
+}
+
+impl PlaceSettings {
+    /// A place without a mapping.
+    pub fn new(name: impl Into<String>, kind: PlaceKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            map: Vec::new(),
+            cwd: None,
+            pass: Vec::new(),
+            connect: Duration::from_secs(20),
+            patience: Duration::from_mins(1),
+        }
+    }
+
+    /// The directory there that a directory here is, by the longest prefix that is mapped.
+    pub fn mapped(&self, here: &Path) -> Option<PathBuf> {
+        let mut found: Option<(&PathBuf, &PathBuf)> = None;
+        for (near, far) in &self.map {
+            let is_longer = found.is_none_or(|(longest, _)| {
+                near.components().count() > longest.components().count()
+            });
+            if here.starts_with(near) && is_longer {
+                found = Some((near, far));
+            }
+        }
+        let (near, far) = found?;
+        let rest = here.strip_prefix(near).ok()?;
+        // Joining nothing would add a slash.
+        Some(if rest.as_os_str().is_empty() {
+            far.clone()
+        } else {
+            far.join(rest)
+        })
+    }
+}
+
+/// What of the configuration concerns where commands run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OrderSettings {
+    quota: Quota,
+    shell: Option<String>,
+    prefix: Option<String>,
+    rc_script: Option<bool>,
+    most_sessions: usize,
+    idle_sessions: Option<Duration>,
+    resources: Resources,
+    confinement: ConfinementSettings,
+    survivors: Option<Survivors>,
+    virtual_terminal: bool,
+}
+
+impl OrderSettings {
+    /// What concerns it in a configuration.
+    pub(crate) fn of(config: &Config) -> Self {
+        let mut confinement = config.confinement.clone();
+        // Paths of this side mean nothing there, and where nothing is confined they only differ.
+        if confinement
+            .preset
+            .is_none_or(|preset| preset == Preset::Off)
+        {
+            confinement.workspace = None;
+        }
+        Self {
+            quota: config.quota,
+            shell: config.shell.clone(),
+            prefix: config.prefix.clone(),
+            rc_script: config.rc_script,
+            most_sessions: config.sessions.most,
+            idle_sessions: config.sessions.idle,
+            resources: config.resources,
+            confinement,
+            survivors: config.survivors,
+            virtual_terminal: config.virtual_terminal,
+        }
+    }
+
+    /// The configuration of an outpost's engine for such orders. Records, and what output is stored
+    /// of calls, are the near side's.
+    pub(crate) fn config(&self, state: &Path) -> Config {
+        let mut config = Config::new(state);
+        config.quota = self.quota;
+        config.shell.clone_from(&self.shell);
+        config.prefix.clone_from(&self.prefix);
+        config.rc_script = self.rc_script;
+        config.sessions.most = self.most_sessions;
+        config.sessions.idle = self.idle_sessions;
+        config.resources = self.resources;
+        config.confinement = self.confinement.clone();
+        config.survivors = self.survivors;
+        config.virtual_terminal = self.virtual_terminal;
+        config.ledger.enabled = false;
+        config.feed = false;
+        config.started_shells = 1;
+        config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_mapped_by_its_longest_prefix() {
+        let mut place = PlaceSettings::new(
+            "x",
+            PlaceKind::Pipe {
+                command: Vec::new(),
+            },
+        );
+        place.map = vec![
+            ("/src".into(), "/home/u/src".into()),
+            ("/src/app".into(), "/app".into()),
+        ];
+        for (here, there) in [
+            ("/src", Some("/home/u/src")),
+            ("/src/lib/a", Some("/home/u/src/lib/a")),
+            ("/src/app", Some("/app")),
+            ("/src/app/b", Some("/app/b")),
+            ("/src/application", Some("/home/u/src/application")),
+            ("/srcs", None),
+            ("/", None),
+        ] {
+            let mapped = place.mapped(Path::new(here));
+            assert_eq!(mapped.as_deref(), there.map(Path::new), "{here}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What this process knows of secrets: those of its environment, those that its host registered,
+//! and those of calls.
+//!
+//! Whatever shows output or writes records asks here. A value that a call brought stays known, so
+//! that what is read of its output later is veiled, too.
+
+pub use bashd_keeper::secrets::{Secrets, TooShort, is_credential};
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::{fs, io};
+
+/// Sets of calls' own values that stay known, the newest ones.
+const CALLS: usize = 256;
+
+/// The secrets that a process knows. Clones share everything.
+#[derive(Clone, Default)]
+pub struct KnownSecrets(Arc<RwLock<KnownParts>>);
+
+#[derive(Default)]
+struct KnownParts {
+    /// Of the environment, and registered.
+    own: Secrets,
+    /// Of calls.
+    calls: VecDeque<Secrets>,
+    /// All of them.
+    all: Arc<Secrets>,
+}
+
+impl KnownParts {
+    fn gather(&mut self) {
+        let mut all = self.own.clone();
+        for call in &self.calls {
+            all.join(call);
+        }
+        self.all = Arc::new(all);
+    }
+}
+
+impl fmt::Debug for KnownSecrets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.now().fmt(formatter)
+    }
+}
+
+impl PartialEq for KnownSecrets {
+    fn eq(&self, other: &Self) -> bool {
+        self.now() == other.now()
+    }
+}
+
+impl Eq for KnownSecrets {}
+
+impl KnownSecrets {
+    /// All that are known now.
+    pub fn now(&self) -> Arc<Secrets> {
+        let parts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&parts.all)
+    }
+
+    /// Learns those of an environment: what names or values say to be credentials.
+    pub fn learn(&self, env: &[(OsString, OsString)]) {
+        let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if parts.own.add(env) {
+            parts.gather();
+        }
+    }
+
+    /// Learns a value that the host says is secret, however ordinary it looks. From now on it is
+    /// replaced by `[secret NAME, 40 characters]` wherever secrets are hidden.
+    pub fn register(&self, name: &str, value: &str) -> Result<(), TooShort> {
+        let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        parts.own.register(name, value)?;
+        parts.gather();
+        Ok(())
+    }
+
+    /// Learns the values in a file of `NAME=value` lines: all of them, whatever their names say,
+    /// except for short and ordinary ones.
+    pub fn learn_file(&self, path: &Path) -> io::Result<()> {
+        let text = fs::read_to_string(path)?;
+        for line in text.lines() {
+            let line = line.trim();
+            let line = line.strip_prefix("export ").unwrap_or(line);
+            let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('#'))
+            else {
+                continue;
+            };
+            let value = value.trim();
+            let quoted = ['"', '\''].iter().find_map(|quote| {
+                let inner = value.strip_prefix(*quote)?;
+                inner.strip_suffix(*quote)
+            });
+            let value = quoted.unwrap_or(value);
+            if !bashd_keeper::secrets::is_ordinary(value) {
+                // It is not short: short ones are ordinary.
+                let _ = self.register(name.trim(), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns those of a call's own variables; returns all.
+    pub(crate) fn learn_of_call(&self, env: &[(OsString, OsString)]) -> Arc<Secrets> {
+        let mut more = (*self.now()).clone();
+        if !more.add(env) {
+            return self.now();
+        }
+        let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if parts.calls.len() == CALLS {
+            parts.calls.pop_front();
+        }
+        parts.calls.push_back(Secrets::of(env));
+        parts.gather();
+        Arc::clone(&parts.all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variable(name: &str, value: &str) -> [(OsString, OsString); 1] {
+        [(name.into(), value.into())]
+    }
+
+    #[test]
+    fn what_one_call_brought_stays_known() {
+        let known = KnownSecrets::default();
+        known.learn(&variable("A_TOKEN", "first-value-1"));
+        let before = known.now();
+        assert!(Arc::ptr_eq(
+            &before,
+            &known.learn_of_call(&variable("X", "y"))
+        ));
+        known.learn_of_call(&variable("B_TOKEN", "second-value-2"));
+        let text = "first-value-1 second-value-2";
+        let shown = "[secret A_TOKEN, 13 characters] [secret B_TOKEN, 14 characters]";
+        assert_eq!(known.now().veil(text), shown);
+        for number in 0..2 * CALLS {
+            known.learn_of_call(&variable("C_TOKEN", &format!("value-of-{number:05}")));
+        }
+        let shown = known.now().veil(text).into_owned();
+        assert_eq!(shown, "[secret A_TOKEN, 13 characters] second-value-2");
+        assert!(!format!("{known:?}").contains("value-of"));
+    }
+
+    #[test]
+    fn a_file_of_variables_is_learnt() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("env");
+        let text = "# comment=no-comment-1\nexport PLAIN='quoted-value-1'\nMODE=production\nB = bare-value-2\n";
+        fs::write(&file, text).unwrap();
+        let known = KnownSecrets::default();
+        known.learn_file(&file).unwrap();
+        assert_eq!(
+            known
+                .now()
+                .veil("quoted-value-1 production bare-value-2 no-comment-1"),
+            "[secret PLAIN, 14 characters] production [secret B, 12 characters] no-comment-1"
+        );
+        assert!(known.learn_file(&directory.path().join("none")).is_err());
+    }
+}

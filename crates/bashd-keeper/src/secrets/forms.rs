@@ -8,33 +8,16 @@ use std::fmt::Write as _;
 /// Characters of the shortest line of a value that is hidden on its own.
 const SHORTEST_LINE: usize = 16;
 
-/// A text to look for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Form {
-    pub(super) bytes: Vec<u8>,
-    /// Whether the characters before and behind it belong to it in part, as in base64.
-    pub(super) touches: (bool, bool),
-}
-
-impl Form {
-    fn plain(text: impl Into<Vec<u8>>) -> Self {
-        Self {
-            bytes: text.into(),
-            touches: (false, false),
-        }
-    }
-}
-
-/// Every form of a value, each once.
-pub(super) fn of(value: &str) -> Vec<Form> {
-    let mut forms = vec![Form::plain(value)];
-    let mut add = |form: Form| {
-        if form.bytes.len() >= SHORTEST && !forms.iter().any(|known| known.bytes == form.bytes) {
+/// Every form of a value, each once: the texts to look for.
+pub(super) fn of(value: &str) -> Vec<String> {
+    let mut forms = vec![value.to_owned()];
+    let mut add = |form: String| {
+        if form.len() >= SHORTEST && !forms.contains(&form) {
             forms.push(form);
         }
     };
     for text in quoted(value).into_iter().chain(percent(value)) {
-        add(Form::plain(text));
+        add(text);
     }
     let mut lines = value.lines();
     if lines.clone().nth(1).is_some() {
@@ -44,7 +27,7 @@ pub(super) fn of(value: &str) -> Vec<Form> {
                 && !is_ordinary(line)
         };
         for line in lines.by_ref().map(str::trim).filter(is_told) {
-            add(Form::plain(line));
+            add(line.to_owned());
         }
     }
     for shift in 0..3 {
@@ -107,23 +90,16 @@ fn percent(value: &str) -> Vec<String> {
     ]
 }
 
-/// What base64 makes of a value that so many bytes precede, as far as only the value decides it.
-fn base64(value: &str, shift: usize) -> Vec<Form> {
+/// What base64 makes of a value that so many bytes precede, as far as only the value decides it. The
+/// characters before and behind it tell at most four bits of it, and whose they are is known only
+/// when more of the text is there: they stay.
+fn base64(value: &str, shift: usize) -> Vec<String> {
     let mut bytes = vec![0; shift];
     bytes.extend_from_slice(value.as_bytes());
     let decided = bytes.len() * 8 / 6;
     let undecided = (shift * 8).div_ceil(6);
-    let touches = (shift > 0, !(bytes.len() * 8).is_multiple_of(6));
-    let form = |text: String| Form {
-        bytes: text.get(undecided..decided).unwrap_or_default().into(),
-        touches,
-    };
+    let form = |text: String| text.get(undecided..decided).unwrap_or_default().to_owned();
     vec![form(STANDARD.encode(&bytes)), form(URL_SAFE.encode(&bytes))]
-}
-
-/// Whether a byte may be part of base64.
-pub(super) fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
 #[cfg(test)]
@@ -132,9 +108,7 @@ mod tests {
 
     fn has(value: &str, text: &str) -> bool {
         let forms = of(value);
-        forms
-            .iter()
-            .any(|form| memchr::memmem::find(text.as_bytes(), &form.bytes).is_some())
+        forms.iter().any(|form| text.contains(form))
     }
 
     #[test]

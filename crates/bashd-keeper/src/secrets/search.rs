@@ -9,7 +9,7 @@
 //! Colours within a value, and the line breaks that `base64` and terminals put into long ones, are
 //! looked through: the bytes are searched again without them.
 
-use super::forms::{self, is_base64};
+use super::forms;
 use super::tokens::{self, Looked, RULES, may_begin_behind};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -64,7 +64,6 @@ enum Entry {
 
 struct Needle {
     bytes: Vec<u8>,
-    touches: (bool, bool),
     name: Arc<str>,
 }
 
@@ -96,10 +95,9 @@ impl SecretIndex {
         for (name, value) in known {
             let name: Arc<str> = name.as_str().into();
             for form in forms::of(value) {
-                if seen.insert(form.bytes.clone()) {
+                if seen.insert(form.clone()) {
                     needles.push(Needle {
-                        bytes: form.bytes,
-                        touches: form.touches,
+                        bytes: form.into_bytes(),
                         name: Arc::clone(&name),
                     });
                 }
@@ -261,7 +259,7 @@ impl SecretIndex {
                         };
                         if rest.starts_with(&needle.bytes) {
                             found.push(Occurrence {
-                                range: needle.touched(text, at),
+                                range: at..at + needle.bytes.len(),
                                 what: *entry,
                             });
                         }
@@ -294,13 +292,11 @@ impl SecretIndex {
             let open = self.open_from(&squeezed.bytes, begins, TokenSearch::NotHere);
             from = from.min(squeezed.original_offset(open));
         }
-        // What comes next may still belong to a value in base64 that ends here.
-        let may_grow = self.longest > 0 && text.last().is_some_and(|byte| is_base64(*byte));
-        if from < text.len() || may_grow {
+        // What may begin within a run would be a part of it.
+        if from < text.len() {
             for run in self.find(text, begins).iter().rev() {
-                let grows = may_grow && run.range.end == text.len();
-                if grows || run.range.start < from && from < run.range.end {
-                    from = from.min(run.range.start);
+                if run.range.start < from && from < run.range.end {
+                    from = run.range.start;
                 }
             }
         }
@@ -358,20 +354,6 @@ impl SecretIndex {
         let near = self.sorted.partition_point(|number| bytes(number) <= text);
         let next = self.sorted.get(near).map(bytes);
         next.is_some_and(|next| next.starts_with(text))
-    }
-}
-
-impl Needle {
-    /// Its range, with what belongs to it in part.
-    fn touched(&self, text: &[u8], at: usize) -> Range<usize> {
-        let is_base64 = |at: Option<usize>| {
-            at.and_then(|at| text.get(at))
-                .is_some_and(|byte| is_base64(*byte))
-        };
-        let (before, behind) = self.touches;
-        let end = at + self.bytes.len();
-        let start = at - usize::from(before && is_base64(at.checked_sub(1)));
-        start..end + usize::from(behind && is_base64(Some(end)))
     }
 }
 
@@ -464,11 +446,17 @@ impl Squeezed {
                 .and_then(|from| text.get(from..end));
             line.is_some_and(|line| line.iter().rev().all(|byte| *byte > b' '))
         };
-        memchr::memchr_iter(b'\n', text).find(|newline| is_full(*newline))?;
+        // A carriage return at the end may be the first half of a break.
+        let may_break = text.last() == Some(&b'\r') && is_full(text.len());
+        if !may_break && !memchr::memchr_iter(b'\n', text).any(is_full) {
+            return None;
+        }
         let mut parts = squeezable(text);
         parts.retain(|part| match text.get(part.start) {
             Some(b'\n') => is_full(part.start),
-            Some(b'\r') => text.get(part.end) == Some(&b'\n') && is_full(part.end),
+            Some(b'\r') => {
+                text.get(part.end).is_none_or(|byte| *byte == b'\n') && is_full(part.end)
+            }
             _ => true,
         });
         Some(Self::without(text, &parts))

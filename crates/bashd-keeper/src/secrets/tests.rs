@@ -233,7 +233,15 @@ fn known() -> impl Strategy<Value = Vec<String>> {
 
 /// A text in which values stand among other things.
 fn text(values: Vec<String>) -> impl Strategy<Value = String> {
-    let encoded: Vec<String> = values.iter().map(|value| STANDARD.encode(value)).collect();
+    let encoded: Vec<String> = (values.iter())
+        .flat_map(|value| ["", "x", "xy"].map(|before| STANDARD.encode(format!("{before}{value}"))))
+        .collect();
+    let wrapped: Vec<String> = (values.iter())
+        .flat_map(|value| {
+            let (half, rest) = value.split_at(value.floor_char_boundary(4));
+            ["\n", "\r\n"].map(|end| format!("{}{half}{end}{rest}", "y".repeat(60)))
+        })
+        .collect();
     let coloured: Vec<String> = values
         .iter()
         .map(|value| {
@@ -245,6 +253,13 @@ fn text(values: Vec<String>) -> impl Strategy<Value = String> {
         proptest::sample::select(values),
         proptest::sample::select(encoded),
         proptest::sample::select(coloured),
+        proptest::sample::select(wrapped),
+        Just(format!(
+            "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+            token("MIIE", 60)
+        )),
+        Just("\n-----END PGP PRIVATE KEY BLOCK-----".to_owned()),
+        Just("ghp_".to_owned() + &"ab".repeat(20)),
         "[a-cé \n]{0,9}",
         "\\PC{0,6}",
         Just(token("ghp_", 36)),
@@ -267,20 +282,37 @@ fn all_of(values: &[String]) -> Secrets {
     known
 }
 
-/// The last character of base64 belongs to a value in part: whether there is one is not known yet.
-#[test]
-fn a_value_in_base64_is_decided_when_its_last_character_is() {
-    let known = all_of(&["abcabcabcx".to_owned()]);
-    let text = b"YWJjYWJjYWJjeA==ghp_";
+/// Whatever is decided while a text grows by single bytes.
+fn decided_stays(known: &Secrets, text: &[u8]) {
+    let whole = known.find(text, true);
     for upto in 0..text.len() {
         let so_far = &text[..upto];
         let settled = upto - known.undecided(so_far, true);
-        let before = |text: &[u8]| -> Vec<_> {
-            let runs = known.find(text, true).into_iter();
-            let runs = runs.filter(|run| run.range.start < settled);
-            runs.map(|run| run.range).collect()
+        let before = |runs: &[SecretRun<'_>]| -> Vec<_> {
+            let runs = runs.iter().filter(|run| run.range.start < settled);
+            runs.map(|run| run.range.clone()).collect()
         };
-        assert_eq!(before(so_far), before(text), "{upto}");
+        assert_eq!(before(&known.find(so_far, true)), before(&whole), "{upto}");
+    }
+}
+
+#[test]
+fn what_may_go_on_is_not_decided() {
+    let known = all_of(&["abcabcabcx".to_owned()]);
+    let full = "y".repeat(60);
+    let key = token("MIIE", 60);
+    for text in [
+        "YWJjYWJjYWJjeA==ghp_".to_owned(),
+        // Too few different characters, so far.
+        format!("ghp_{}1B2c3D4e5F", "ab".repeat(20)),
+        format!("{full}abca\r\nbcabcx"),
+        format!("{full}abca\r\u{1b}[1m\nbcabcx"),
+        format!("-----BEGIN PRIVATE KEY-----\n{key}\n-----END PRIVATE KEY-----\n"),
+        format!(
+            "-----BEGIN PGP PRIVATE KEY BLOCK-----\n{key}\n-----END PGP PRIVATE KEY BLOCK-----\n"
+        ),
+    ] {
+        decided_stays(&known, text.as_bytes());
     }
 }
 

@@ -210,9 +210,12 @@ fn run(rest: &[u8], alphabet: Alphabet, lengths: Range<usize>, before: usize) ->
     if length < lengths.start {
         return if is_open { Looked::Perhaps } else { Looked::No };
     }
-    let body = rest.get(..length).unwrap_or(rest);
-    if length >= lengths.end || !is_varied(body) {
+    if length >= lengths.end {
         return Looked::No;
+    }
+    let body = rest.get(..length).unwrap_or(rest);
+    if !is_varied(body) {
+        return if is_open { Looked::Perhaps } else { Looked::No };
     }
     // The dot that ends a sentence is no part of it.
     let dots = body.iter().rev().take_while(|byte| **byte == b'.').count();
@@ -305,14 +308,17 @@ fn pem(text: &[u8]) -> Looked {
         };
         let dashes = rest.iter().skip(word).take(DASHES);
         let dashes = dashes.take_while(|byte| **byte == b'-').count();
-        Some((end + key + KEY.len() + word + dashes, dashes == DASHES))
+        let is_open = BLOCK.starts_with(rest) || dashes < DASHES && word + dashes == rest.len();
+        Some((end + key + KEY.len() + word + dashes, is_open))
     });
-    if let Some((bytes, is_whole)) = behind {
-        return Looked::Token {
-            bytes,
-            is_open: !is_whole && bytes == text.len(),
-        };
+    if let Some((bytes, is_open)) = behind {
+        return Looked::Token { bytes, is_open };
     }
+    // Which key it is that ends here is not told yet.
+    let ends_soon = end.is_some_and(|end| {
+        let rest = text.get(end..).unwrap_or_default();
+        rest.len() < TITLE && !rest.contains(&b'\n')
+    });
     // Its end is not there (yet): what follows the title in lines that may belong to it.
     let mut bytes = first.len();
     let mut has_body = false;
@@ -333,7 +339,7 @@ fn pem(text: &[u8]) -> Looked {
         }
         bytes += line.len();
     }
-    let is_open = bytes >= text.len();
+    let is_open = bytes >= text.len() || ends_soon;
     if !has_body {
         return if is_open { Looked::Perhaps } else { Looked::No };
     }

@@ -255,12 +255,12 @@ async fn o_08_control_z_stops_a_command_that_the_shell_can_continue() {
         stopped.contains("exit code 148. CTRL+Z was sent."),
         "{stopped}"
     );
-    assert!(
-        run(&openhands, "kill %1; wait")
-            .await
-            .text
-            .contains("sleep 1000")
-    );
+    let jobs = run(&openhands, "jobs %1").await.text;
+    assert!(jobs.contains("sleep 1000"), "{jobs}");
+    // Without `-f`, bash answers at once if it still takes the job for a stopped one.
+    let ended_by_kill = run(&openhands, "kill %1; wait -f %1; echo \"status $?\"").await;
+    let text = ended_by_kill.text;
+    assert!(text.contains("status 143"), "{text}");
 }
 
 #[tokio::test]

@@ -16,6 +16,9 @@ use std::{fs, io};
 /// Sets of calls' own values that stay known, the newest ones.
 const CALLS: usize = 256;
 
+/// Bytes of such values that stay known beside those of the newest call.
+const CALL_BYTES: usize = 1024 * 1024;
+
 /// The secrets that a process knows. Clones share everything.
 #[derive(Clone, Default)]
 pub struct KnownSecrets(Arc<RwLock<KnownParts>>);
@@ -110,8 +113,12 @@ impl KnownSecrets {
             return self.now();
         }
         let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if parts.calls.len() == CALLS {
-            parts.calls.pop_front();
+        let mut bytes: usize = parts.calls.iter().map(Secrets::bytes).sum();
+        while parts.calls.len() == CALLS || bytes > CALL_BYTES {
+            bytes -= parts
+                .calls
+                .pop_front()
+                .map_or(bytes, |oldest| oldest.bytes());
         }
         parts.calls.push_back(Secrets::of(env));
         parts.gather();
@@ -146,6 +153,16 @@ mod tests {
         let shown = known.now().veil(text).into_owned();
         assert_eq!(shown, "[secret A_TOKEN, 13 characters] second-value-2");
         assert!(!format!("{known:?}").contains("value-of"));
+        // Large ones stay for a shorter time.
+        known.learn_of_call(&variable("D_TOKEN", "third-value-3"));
+        for number in 0..13 {
+            let value: String = (0..10_000)
+                .map(|n| format!("{number:02}-{n:06}x"))
+                .collect();
+            known.learn_of_call(&variable("C_TOKEN", &value));
+        }
+        assert!(known.now().bytes() < CALL_BYTES + 250_000);
+        assert_eq!(known.now().veil("third-value-3"), "third-value-3");
     }
 
     #[test]

@@ -76,7 +76,10 @@ impl KeeperRun {
         self.goes_to_background = false;
         let done = frame.body::<BackgroundMessage>().and_then(|message| {
             let is_late = self.phase == Phase::Reported && message.spec.kind == JobKind::Background;
-            if is_late || matches!(self.phase, Phase::Ending { .. }) || self.job.is_some() {
+            // A shell that ended by itself has a status, whatever of its tree is being ended.
+            let is_ended_by_us = self.exit.is_none() || self.ended_by.is_some();
+            let is_ending = matches!(self.phase, Phase::Ending { .. }) && is_ended_by_us;
+            if is_late || is_ending || self.job.is_some() {
                 return Err(io::Error::other("the command is ending"));
             }
             self.become_job(message)

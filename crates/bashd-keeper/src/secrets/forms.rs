@@ -3,6 +3,7 @@
 use super::names::{SHORTEST, is_ordinary};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 /// Characters of the shortest line of a value that is hidden on its own.
@@ -11,8 +12,9 @@ const SHORTEST_LINE: usize = 16;
 /// Every form of a value, each once: the texts to look for.
 pub(super) fn of(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
+    let mut known: HashSet<String> = forms.iter().cloned().collect();
     let mut add = |form: String| {
-        if form.len() >= SHORTEST && !forms.contains(&form) {
+        if form.len() >= SHORTEST && known.insert(form.clone()) {
             forms.push(form);
         }
     };
@@ -90,9 +92,9 @@ fn percent(value: &str) -> Vec<String> {
     ]
 }
 
-/// What base64 makes of a value that so many bytes precede, as far as only the value decides it. The
-/// characters before and behind it tell at most four bits of it, and whose they are is known only
-/// when more of the text is there: they stay.
+/// What base64 makes of a value that so many bytes precede, as far as only the value decides it.
+/// The characters before and behind it tell at most four bits of it, and whose they are is known
+/// only when more of the text is there: they stay.
 fn base64(value: &str, shift: usize) -> Vec<String> {
     let mut bytes = vec![0; shift];
     bytes.extend_from_slice(value.as_bytes());

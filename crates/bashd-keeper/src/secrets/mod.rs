@@ -23,12 +23,16 @@ pub use search::SecretRun;
 use search::SecretIndex;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 /// Characters of the longest name of a secret that is written out.
 const LONGEST_NAME: usize = 80;
+
+/// Bytes of the longest value of a variable: the kernel gives no longer one to a program.
+const LONGEST_VALUE: usize = 128 * 1024;
 
 /// Values that must not be told. Tokens are known to every set.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -83,19 +87,22 @@ impl Secrets {
 
     /// Adds those of these variables; returns whether there are any that were not known.
     pub fn add(&mut self, variables: &[(OsString, OsString)]) -> bool {
-        let before = self.known.len();
+        let mut told = Vec::new();
         for (name, value) in variables {
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {
                 continue;
             };
+            if value.len() > LONGEST_VALUE {
+                continue;
+            }
             if is_secret(name) && !is_ordinary(value) {
-                self.know(name, value.trim());
+                told.push((name, value.trim()));
             }
             if let Some(said) = names::said_by_value(value) {
-                self.know(name, said);
+                told.push((name, said));
             }
         }
-        self.known.len() > before
+        self.know(&told)
     }
 
     /// Adds a value that somebody says is a secret, however ordinary it looks.
@@ -109,24 +116,40 @@ impl Secrets {
         if value.chars().count() < SHORTEST {
             return Err(TooShort { name });
         }
-        self.know(&name, value);
+        self.know(&[(&name, value)]);
         Ok(())
     }
 
     /// Adds those of another set; returns whether there are any that were not known.
     pub fn join(&mut self, other: &Self) -> bool {
-        let before = self.known.len();
-        for (name, value) in &other.known {
-            self.know(name, value);
-        }
-        self.known.len() > before
+        let others = other.known.iter();
+        let others: Vec<_> = others.map(|(name, value)| (&**name, &**value)).collect();
+        self.know(&others)
     }
 
-    fn know(&mut self, name: &str, value: &str) {
-        if !self.known.iter().any(|(_, known)| known == value) {
-            self.known.push((name.to_owned(), value.to_owned()));
-            self.index = OnceLock::new();
+    /// Adds those that are not known; returns whether there are any.
+    fn know(&mut self, told: &[(&str, &str)]) -> bool {
+        if told.is_empty() {
+            return false;
         }
+        let mut known: HashSet<&str> = self.known.iter().map(|(_, value)| &**value).collect();
+        let mut new = Vec::new();
+        for (name, value) in told {
+            if known.insert(value) {
+                new.push(((*name).to_owned(), (*value).to_owned()));
+            }
+        }
+        if new.is_empty() {
+            return false;
+        }
+        self.known.extend(new);
+        self.index = OnceLock::new();
+        true
+    }
+
+    /// Bytes of all values.
+    pub fn bytes(&self) -> usize {
+        self.known.iter().map(|(_, value)| value.len()).sum()
     }
 
     fn index(&self) -> &SecretIndex {

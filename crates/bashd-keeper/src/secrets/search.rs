@@ -10,7 +10,7 @@
 //! looked through: the bytes are searched again without them.
 
 use super::forms;
-use super::tokens::{self, Looked, RULES, may_begin_behind};
+use super::tokens::{self, Looked, RULES, TokenRule};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -264,8 +264,10 @@ impl SecretIndex {
                             });
                         }
                     }
-                    Entry::Rule(number) if tokens == TokenSearch::Too && free(text, at, begins) => {
-                        let looked = RULES.get(number).map(|rule| rule.look(rest));
+                    Entry::Rule(number) if tokens == TokenSearch::Too => {
+                        let rule = RULES.get(number);
+                        let rule = rule.filter(|rule| is_free(rule, text, at, begins));
+                        let looked = rule.map(|rule| rule.look(rest));
                         if let Some(Looked::Token { bytes, .. }) = looked {
                             found.push(Occurrence {
                                 range: at..at + bytes,
@@ -320,16 +322,13 @@ impl SecretIndex {
             return from;
         }
         for at in text.len().saturating_sub(tokens::LONGEST)..from {
-            if !free(text, at, begins) {
-                continue;
-            }
             let rest = text.get(at..).unwrap_or_default();
-            let is_open = |rule: &tokens::TokenRule| {
-                let looked = rule.look(rest);
-                matches!(
-                    looked,
-                    Looked::Perhaps | Looked::Token { is_open: true, .. }
-                )
+            let is_open = |rule: &TokenRule| {
+                is_free(rule, text, at, begins)
+                    && matches!(
+                        rule.look(rest),
+                        Looked::Perhaps | Looked::Token { is_open: true, .. }
+                    )
             };
             let goes_on = match rest.first_chunk::<HEAD>() {
                 Some(head) => self
@@ -357,10 +356,10 @@ impl SecretIndex {
     }
 }
 
-/// Whether a token may begin here.
-fn free(text: &[u8], at: usize, begins: bool) -> bool {
-    match at.checked_sub(1) {
-        Some(before) => may_begin_behind(text.get(before).copied()),
+/// Whether such a token may begin here.
+fn is_free(rule: &TokenRule, text: &[u8], at: usize, begins: bool) -> bool {
+    match at.checked_sub(1).and_then(|before| text.get(before)) {
+        Some(before) => rule.may_begin_behind(*before),
         None => begins,
     }
 }

@@ -222,6 +222,28 @@ fn a_value_of_64_kib_is_one_like_others() {
     assert_eq!(known.undecided(&text.as_bytes()[..60_000], true), 59_998);
 }
 
+/// Whoever sends or prints it can't make it slow: these took minutes.
+#[test]
+fn many_lines_many_values_and_many_beginnings_take_linear_time() {
+    let begun = std::time::Instant::now();
+    let lines: String = (0..6000).map(|n| format!("line-{n:013}\n")).collect();
+    let env: Vec<(std::ffi::OsString, std::ffi::OsString)> = (0..20_000)
+        .map(|n| (format!("N{n}_KEY").into(), format!("value-{n:09}").into()))
+        .chain([("A_KEY".into(), lines.into())])
+        .collect();
+    let known = Secrets::of(&env);
+    let text = "value-000019999 line-0000000005999";
+    let shown = known.veil(text).into_owned();
+    assert!(
+        !shown.contains("value-0") && !shown.contains("line-0"),
+        "{shown}"
+    );
+    let beginnings = "-eyJ".repeat(64 * 1024);
+    assert_eq!(known.veil(&beginnings), beginnings);
+    known.undecided(beginnings.as_bytes(), true);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+}
+
 /// Values of a few characters, so that they overlap and hold one another.
 fn value() -> impl Strategy<Value = String> {
     prop_oneof!["[a-cé]{8,14}x", "[a-zA-Z0-9/+]{8,40}", "(abc){3,5}x"]

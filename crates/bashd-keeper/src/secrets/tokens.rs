@@ -177,6 +177,15 @@ impl TokenRule {
         self.begins.as_bytes()
     }
 
+    /// Whether such a token may begin behind this byte. A web token is as long as its letters go
+    /// on, so it begins only where they do: otherwise each of them would be read to the end.
+    pub(super) fn may_begin_behind(&self, before: u8) -> bool {
+        match self.shape {
+            Shape::Run(..) | Shape::Pem => !before.is_ascii_alphanumeric(),
+            Shape::Jwt => !Alphabet::Word.has(before),
+        }
+    }
+
     /// Looks at a text that begins where a token may.
     pub(super) fn look(&self, text: &[u8]) -> Looked {
         let begins = self.begins.as_bytes();
@@ -193,11 +202,6 @@ impl TokenRule {
             Shape::Pem => pem(text),
         }
     }
-}
-
-/// Whether a token may begin behind this byte.
-pub(super) fn may_begin_behind(before: Option<u8>) -> bool {
-    before.is_none_or(|byte| !byte.is_ascii_alphanumeric())
 }
 
 fn run(rest: &[u8], alphabet: Alphabet, lengths: Range<usize>, before: usize) -> Looked {

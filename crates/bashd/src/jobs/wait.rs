@@ -12,12 +12,15 @@ use crate::event::Stream;
 use regex::Regex;
 use std::io;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// Interval for polling what sends no notification: ports, addresses, keepers that cannot be
 /// reached.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How long a job that has ended may look alive, since somebody settles it.
+const SETTLED_WITHIN: Duration = Duration::from_secs(4);
 
 /// Bytes that a follower is shown at once.
 const FOLLOWED_AT_ONCE: u64 = 64 * 1024;
@@ -145,10 +148,32 @@ impl Jobs {
         let answered = jobs.into_iter().zip(answers);
         let mut waited = Vec::new();
         for (job, (met, by)) in answered {
-            let job = self.again(&job).await.unwrap_or(job);
+            let has_ended = match wait.condition {
+                Condition::Exit => met == Met::Yes,
+                _ => met == Met::Ended,
+            };
+            let job = match has_ended {
+                true => self.settled(job).await,
+                false => self.again(&job).await.unwrap_or(job),
+            };
             waited.push(Waited { met, by, job });
         }
         waited
+    }
+
+    /// A job that has ended. One whose keeper was killed looks alive for as long as somebody
+    /// settles it.
+    async fn settled(&self, job: Job) -> Job {
+        let begun = Instant::now();
+        loop {
+            let again = self.again(&job).await;
+            match again {
+                Ok(again) if !again.has_ended() && begun.elapsed() < SETTLED_WITHIN => {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+                again => return again.unwrap_or(job),
+            }
+        }
     }
 
     async fn until(&self, job: &Job, condition: &Condition) -> (Met, Option<String>) {

@@ -93,6 +93,9 @@ const PROTECTED: &[&str] = &[
 /// Where users live.
 const HOMES: &str = "/home";
 
+/// Who they are.
+const USERS: &str = "/etc/passwd";
+
 /// Where git has the repositories of submodules.
 const MODULES: &str = ".git/modules";
 
@@ -174,9 +177,10 @@ pub(crate) fn decide(wish: PlanInput<'_>, env: &Variables) -> Result<Option<Conf
 /// Makes the directories of our configuration where a command could make them: only what is there
 /// can be kept from it, and whoever makes our configuration says what is allowed.
 fn make_ours(confinement: &Confinement, config: &Config, surroundings: &Surroundings) {
+    let home = own_home(surroundings);
     let place = PathBase {
         workspace: &confinement.workspace,
-        home: confinement.home.as_deref(),
+        home: home.as_deref(),
     };
     for ours in our_directories(config, surroundings, place) {
         let could_be_made = confinement
@@ -194,6 +198,9 @@ fn make_ours(confinement: &Confinement, config: &Config, surroundings: &Surround
 }
 
 /// What a preset means with this configuration, which has another one for calls that name none.
+///
+/// `home` is the `HOME` that the command gets. A call chooses it, so it never decides what is
+/// hidden or where a configured `~` is: it only adds a home whose keys are hidden.
 pub(crate) fn of(
     (preset, configured): (Preset, Preset),
     config: &Config,
@@ -210,7 +217,8 @@ pub(crate) fn of(
         Preset::Workspace | Preset::ReadOnly => settings.network.unwrap_or(Network::None),
     };
     let workspace = workspace(settings, surroundings)?;
-    let home = home.map(PathBuf::from).filter(|home| home.is_absolute());
+    let given = home.map(PathBuf::from).filter(|home| home.is_absolute());
+    let home = own_home(surroundings);
     let place = PathBase {
         workspace: &workspace,
         home: home.as_deref(),
@@ -220,7 +228,7 @@ pub(crate) fn of(
     if is_written {
         write.insert(0, workspace.clone());
     }
-    let mut hide = hidden(place);
+    let mut hide = hidden(place, given);
     hide.extend(ours(config, surroundings, place));
     hide.extend(place.all(&settings.hide));
     check(&workspace, &hide)?;
@@ -288,21 +296,45 @@ fn check(workspace: &Path, hide: &[PathBuf]) -> Result<()> {
     }
 }
 
-/// What is always hidden.
-fn hidden(place: PathBase<'_>) -> Vec<PathBuf> {
+/// What is always hidden. `given` is a home of the call's choice.
+fn hidden(place: PathBase<'_>, given: Option<PathBuf>) -> Vec<PathBuf> {
     let mut hidden: Vec<PathBuf> = HIDDEN_OF_SYSTEM.iter().map(PathBuf::from).collect();
     let homes = entries(Path::new(HOMES)).into_iter();
     let homes = homes.chain([PathBuf::from("/root")]);
-    hidden.extend(homes.filter(|home| !place.uses(home)));
+    let (used, others): (Vec<_>, Vec<_>) = homes.partition(|home| place.uses(home));
+    hidden.extend(others);
     let (directory, begin, end) = HOST_KEYS;
     hidden.extend(entries(Path::new(directory)).into_iter().filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(begin) && name.ends_with(end)
     }));
-    if let Some(home) = place.home {
+    let own = place.home.map(Path::to_owned);
+    let mut homes: Vec<PathBuf> = own.into_iter().chain(users_home()).chain(given).collect();
+    homes.extend(used);
+    homes.sort_unstable();
+    homes.dedup();
+    for home in homes {
         hidden.extend(HIDDEN_AT_HOME.iter().map(|path| home.join(path)));
     }
     hidden
+}
+
+/// Where the user of this process is at home: by bashd's own variables, which no call changes, else
+/// by the system's list of users.
+fn own_home(surroundings: &Surroundings) -> Option<PathBuf> {
+    named_path(surroundings, "HOME").or_else(users_home)
+}
+
+/// The home of this process' user in the system's list of users.
+fn users_home() -> Option<PathBuf> {
+    let users = fs::read_to_string(USERS).ok()?;
+    let own = rustix::process::geteuid().as_raw().to_string();
+    let mut users = users.lines().map(|line| line.split(':'));
+    let home = users.find_map(|mut fields| {
+        let is_own = fields.nth(2) == Some(&own);
+        is_own.then(|| fields.nth(2)).flatten()
+    })?;
+    Some(PathBuf::from(home)).filter(|home| home.is_absolute() && home.parent().is_some())
 }
 
 /// What is ours: records, grants and sockets, and the configuration, which says what is allowed.

@@ -348,6 +348,33 @@ fn our_configuration_can_be_neither_made_nor_moved_by_a_granted_write_above_it()
     });
 }
 
+/// A call chooses the variables of its command.
+#[test]
+fn a_call_that_names_another_home_sees_no_more_of_the_real_one() {
+    as_each_user(|| {
+        let site = ConfinedEngine::new(|config| {
+            config.confinement.hide = vec!["~/private".into()];
+            config.confinement.write = vec!["~/open".into()];
+        });
+        let home = site.home.home();
+        for name in [".ssh", ".aws", "private", "open"] {
+            fs::create_dir_all(home.join(name)).expect("a directory");
+            plant(&home.join(name).join("key"));
+        }
+        let script = format!(
+            "cd {}; cat .ssh/key .aws/key private/key; echo more >open/key",
+            home.display()
+        );
+        for other in ["/tmp", "/", "/etc", ""] {
+            let reply = site.run(Request::new(&*script).env("HOME", other));
+            assert!(!reply.output.contains(CANARY), "{other}: {reply:?}");
+            let written = fs::read_to_string(home.join("open/key")).expect("a file");
+            assert_eq!(written, "more\n", "{other}: {reply:?}");
+            plant(&home.join("open/key"));
+        }
+    });
+}
+
 #[test]
 fn a_call_can_only_narrow_its_confinement() {
     let site = ConfinedEngine::new(|_| {});

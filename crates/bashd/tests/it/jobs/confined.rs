@@ -60,3 +60,18 @@ async fn what_a_confined_job_leaves_behind_ends_with_it() {
     assert_eq!(ended.exit_code, Some(5), "{ended:?}");
     // The home's end looks for what is left.
 }
+
+/// What it left ignores TERM: while that is being ended, the call asks for the job.
+#[tokio::test]
+async fn a_shell_that_ended_by_itself_becomes_a_job_while_its_rest_is_ended() {
+    let shop = shop();
+    let left = "setsid bash -c 'trap \"\" TERM; touch deaf; while :; do sleep 1; done'";
+    let script = format!(
+        "({left} >/dev/null 2>&1 &) ; until [ -e deaf ]; do sleep 0.01; done; echo over; exit 5"
+    );
+    let job = shop.start(script).await;
+    let ended = shop.ended(&job).await;
+    assert_eq!(ended.exit_code, Some(5), "{ended:?}");
+    assert!(ended.left_behind.is_empty(), "{ended:?}");
+    assert!(shop.output(&job).await.contains("over"));
+}

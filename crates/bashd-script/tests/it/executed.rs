@@ -256,7 +256,7 @@ impl Stage {
         // A script that does not end, or starts itself, must not take the machine with it. No
         // limit on processes binds root.
         let driver = "ulimit -u 1000; i=0; while [ $i -lt $COUNT ]; do export LOG=$PWD/$i.log; \
-                      ( . ./$i.script ) </dev/null >/dev/null 2>&1; i=$((i+1)); done";
+                      echo $i >at; ( . ./$i.script ) </dev/null >/dev/null 2>&1; i=$((i+1)); done";
         let mut command = Command::new("timeout");
         if fs::metadata(&work).is_ok_and(|work| work.uid() == 0) {
             let open = fs::Permissions::from_mode(0o711);
@@ -274,9 +274,15 @@ impl Stage {
             .env("COUNT", scripts.len().to_string())
             .stdin(Stdio::null())
             .status();
+        let last = || {
+            let at = fs::read_to_string(work.join("at")).unwrap_or_default();
+            let at: Option<usize> = at.trim().parse().ok();
+            at.and_then(|at| scripts.get(at)).map(|script| &script.text)
+        };
         assert!(
             status.expect("bash").success(),
-            "the driver failed, or took {SECONDS} s"
+            "the driver failed, or took {SECONDS} s, at this script: {:?}",
+            last()
         );
         let called = |index: usize| {
             let log = fs::read(work.join(format!("{index}.log"))).unwrap_or_default();

@@ -3,8 +3,8 @@
 //!
 //! It has the memory of its keeper until then (`borrowed`), so an *order* is a byte with the
 //! descriptors beside it; everything else stands on its *desk*. While it waits, it sleeps in the
-//! kernel; while it works, the keeper sleeps, and it allocates nothing. An order that was carried out
-//! is answered by the end of the socket, which the exec closes.
+//! kernel; while it works, the keeper sleeps, and it allocates nothing. An order that was carried
+//! out is answered by the end of the socket, which the exec closes.
 
 use super::super::borrowed::{BorrowedStack, start_sibling};
 use super::super::child::{self, Child, ChildDirectory, LaunchStep};

@@ -239,7 +239,7 @@ fn a_workspace_may_be_on_another_file_system_and_must_exist() {
     assert!(said.contains("does not exist"), "{said}");
 }
 
-/// A link to a workspace is the workspace, and one that is turned afterwards leads nowhere else.
+/// A link to a workspace is the workspace: what is written there is written, and nothing beside it.
 #[test]
 fn a_workspace_may_be_a_link() {
     let home = Home::new();
@@ -249,7 +249,7 @@ fn a_workspace_may_be_a_link() {
     let elsewhere = home.home().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     let script = format!(
-        "echo x > made && cat {at}/made && ! echo x > {}/no",
+        "echo x > {}/no; echo x > made && cat {at}/made",
         elsewhere.display()
     );
     let words = [

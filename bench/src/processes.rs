@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal};
+use std::collections::BTreeSet;
 use std::fs;
 
 /// Every living process below this one.
@@ -71,6 +72,18 @@ pub(crate) fn context_switches(pid: Pid) -> Result<u64> {
 pub(crate) fn proportional_bytes(pid: Pid) -> Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     Ok(number(field(&text, "Pss:")?)? * 1024)
+}
+
+/// Likewise, of several processes. Those that have the same memory, which the kernel describes in
+/// the same words, have it once.
+pub(crate) fn proportional_bytes_of(pids: impl IntoIterator<Item = Pid>) -> Result<u64> {
+    let mut seen = BTreeSet::new();
+    for pid in pids {
+        seen.insert(fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?);
+    }
+    seen.iter()
+        .map(|text| Ok(number(field(text, "Pss:")?)? * 1024))
+        .sum()
 }
 
 /// The parent of a process.

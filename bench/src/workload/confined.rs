@@ -224,8 +224,7 @@ fn memory(bench: &Bench) -> Result<Row> {
         })?;
         bench.call(&engine, in_workspace(bench))?;
         std::thread::sleep(BUILT_WITHIN * 20);
-        let pids = processes::below().into_iter();
-        pids.map(processes::proportional_bytes).sum()
+        processes::proportional_bytes_of(processes::below())
     };
     let free = idle(false)?;
     let confined = idle(true)?;

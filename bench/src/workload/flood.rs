@@ -5,8 +5,10 @@ use crate::measure::in_turn;
 use crate::table::Row;
 use crate::{bare, processes};
 use anyhow::{Context, Result, ensure};
+use bashd::secrets::Secrets;
 use bashd::{Engine, Reply, Request};
-use std::time::Duration;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 const BAR: f64 = 1.15;
 
@@ -56,7 +58,31 @@ pub(super) fn secrets(bench: &Bench) -> Result<Vec<Row>> {
         &compared,
         SECRETS_BAR,
     );
-    Ok(vec![row])
+    Ok(vec![row, reading(bench)?])
+}
+
+/// Looking for secrets in much text at once, as who reads stored output does, beside a copy.
+fn reading(bench: &Bench) -> Result<Row> {
+    let line = "warning: unused variable `x`, as a compiler writes it, --> src/lib.rs:10:9\n";
+    let bytes = bench.effort.choose(64 << 20, 1 << 20);
+    let text = line.repeat(bytes / line.len());
+    let mut known = Secrets::default();
+    known.register("BENCH", "a value that no line has: 7f3a9c51")?;
+    let timed = |work: &dyn Fn() -> usize| {
+        let begun = Instant::now();
+        ensure!(black_box(work()) == text.len(), "it was changed");
+        Ok(begun.elapsed())
+    };
+    let compared = in_turn(
+        bench.effort,
+        bench.effort.choose(5, 1),
+        Bench::pause,
+        || timed(&|| known.veil(black_box(&text)).len()),
+        || timed(&|| black_box(text.clone()).len()),
+    )?;
+    let rate = text.len() as f64 / compared.ours.p50 / 1e6;
+    let name = format!("secrets, much text, {rate:.0} MB/s");
+    Ok(Row::information(&name, "a copy of it", &compared))
 }
 
 /// Bytes of a flood.

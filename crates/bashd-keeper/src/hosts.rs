@@ -164,18 +164,29 @@ impl HostRules {
             .map(|(_, address)| *address)
     }
 
-    /// Whether what a name led to may be connected to.
+    /// Whether what a name led to may be connected to, as far as the address itself tells.
     pub fn allows_found(&self, name: &str, address: IpAddr, port: u16) -> bool {
+        is_public(plain(address)) || self.means(name, address, port)
+    }
+
+    /// Whether just this address is allowed for a name, or as one: then it may be this machine's.
+    pub fn means(&self, name: &str, address: IpAddr, port: u16) -> bool {
         let address = plain(address);
         let of_port = || self.rules.iter().filter(|rule| rule.allows_port(port));
         // `localhost` says itself that it is this machine.
         let is_meant = address.is_loopback()
             && name == "localhost"
             && of_port().any(|rule| rule.host == RuleHost::Name(name.to_owned()));
-        is_public(address)
-            || is_meant
+        is_meant
             || self.given(name).map(plain) == Some(address)
             || of_port().any(|rule| rule.allows_address(address))
+    }
+}
+
+impl HostRule {
+    /// Whether an address is in the range that this rule is.
+    pub fn has(&self, address: IpAddr) -> bool {
+        self.allows_address(plain(address))
     }
 }
 

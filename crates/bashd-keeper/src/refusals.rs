@@ -87,7 +87,8 @@ impl Dealings {
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         let is_whole = !self.network_lost && !self.watch_lost && self.unseen == 0;
-        self.refused.is_empty() && self.connected.is_empty() && is_whole
+        let is_counted = self.more_refused + self.more_connected > 0;
+        self.refused.is_empty() && self.connected.is_empty() && is_whole && !is_counted
     }
 
     /// One refusal more. `most` bounds the list.
@@ -183,6 +184,19 @@ mod tests {
             .collect();
         assert_eq!(told, [("a:1", 1), ("/x", 1)]);
         assert_eq!(later.more_refused, 1);
+    }
+
+    #[test]
+    fn what_is_only_counted_is_something() {
+        let mut all = Dealings::default();
+        assert!(all.is_empty());
+        all.refuse(RefusedKind::Write, "/x", 1);
+        let earlier = all.clone();
+        assert!(all.clone().since(&earlier).is_empty());
+        all.refuse(RefusedKind::Write, "/y", 1);
+        let later = all.since(&earlier);
+        assert_eq!((later.refused.len(), later.more_refused), (0, 1));
+        assert!(!later.is_empty());
     }
 
     #[test]

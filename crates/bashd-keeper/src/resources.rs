@@ -175,14 +175,15 @@ pub fn restraint(
 /// itself.
 pub fn parent_group(resources: &Resources, groups: &Cgroups) -> Option<PathBuf> {
     let controllers = resources.controllers();
+    // Asked first: it takes several files to find out where a group could be.
+    if controllers.is_empty() {
+        return None;
+    }
     let candidates = match groups {
         Cgroups::Unused => return None,
         Cgroups::Under(path) => vec![path.clone()],
         Cgroups::Found => own_groups(),
     };
-    if controllers.is_empty() {
-        return None;
-    }
     candidates
         .into_iter()
         .find(|path| hands_down(path, &controllers))

@@ -239,6 +239,36 @@ fn a_workspace_may_be_on_another_file_system_and_must_exist() {
     assert!(said.contains("does not exist"), "{said}");
 }
 
+/// A link to a workspace is the workspace: what is written there is written, and nothing beside it.
+#[test]
+fn a_workspace_may_be_a_link() {
+    let home = Home::new();
+    let link = home.home().join("link");
+    std::os::unix::fs::symlink(home.workspace(), &link).unwrap();
+    let at = link.display().to_string();
+    let elsewhere = home.home().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let script = format!(
+        "echo x > {}/no; echo x > made && cat {at}/made",
+        elsewhere.display()
+    );
+    let words = [
+        BASHD,
+        "run",
+        "--json",
+        "--confine",
+        "workspace",
+        "--cwd",
+        &at,
+        &script,
+    ];
+    let ran = reply(&command(&home, &words));
+    assert_eq!(ran["exit_code"], 0, "{ran}");
+    assert_eq!(ran["confinement"]["level"], "full", "{ran}");
+    assert!(home.workspace().join("made").exists(), "{ran}");
+    assert!(!elsewhere.join("no").exists(), "{ran}");
+}
+
 /// bashd's own state, configuration and grants from inside a confinement.
 #[test]
 fn inside_a_confinement_bashd_itself_is_out_of_reach() {

@@ -49,6 +49,9 @@ pub struct WelcomeMessage {
 pub struct ForkMessage {
     /// Whether no call is being served: then work ahead may begin at once.
     pub is_calm: bool,
+    /// Whether commands of this engine are confined: then they have a network in common.
+    #[serde(default)]
+    pub confines: bool,
 }
 
 /// Engine to keeper, with the working directory and, if `stdin` says so, the command's input.

@@ -10,6 +10,7 @@ use super::protocol::{
 use super::waiting::{Keeper, Moment, poll};
 use crate::job::{abandoned, directory};
 use crate::os::fork::{Forked, check_single_thread, exit_now, fork};
+use crate::os::namespaces::share_network;
 use crate::os::seclusion::seclude;
 use crate::os::signals::{self, SignalFd};
 use crate::os::{descriptors, tree};
@@ -127,7 +128,11 @@ impl ForkServer {
                 }
             }
         } else if frame.is::<ForkMessage>() {
-            let is_calm = frame.body().is_ok_and(|fork: ForkMessage| fork.is_calm);
+            let asked: Option<ForkMessage> = frame.body().ok();
+            let is_calm = asked.as_ref().is_some_and(|fork| fork.is_calm);
+            if asked.is_some_and(|fork| fork.confines) {
+                share_network();
+            }
             let moment = if is_calm { Moment::Calm } else { Moment::Busy };
             if let Some(link) = frame.fds.into_iter().next() {
                 self.fork_keeper(link, moment);

@@ -10,6 +10,7 @@ use crate::capture::{Quota, Streams, Survivors};
 use crate::exit::Exit;
 use crate::os::confine::PreparedView;
 use crate::os::launch::{Controls, Launch};
+use crate::resources::Restraint;
 use crate::spool::SpoolWriter;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
@@ -201,7 +202,8 @@ fn open_stdin(
 
 /// Goes through a start and a report once, so that their pages are present when a call comes: a
 /// fresh fork pays for each at the first touch, and a spare keeper can do that while nobody waits.
-pub(super) fn rehearse() {
+/// The call may be one that is held.
+pub(super) fn rehearse(restraint: Option<Restraint>) {
     let message = StartMessage {
         program: b"/bin/sh".to_vec(),
         argv: vec![serde_bytes::ByteBuf::from(b"sh".to_vec())],
@@ -220,7 +222,7 @@ pub(super) fn rehearse() {
         terminal: None,
         stdin_open: false,
         goes_to_background: false,
-        restraint: None,
+        restraint,
         beginning: Beginning::Assumed,
     };
     let Ok((near, far)) = super::socket_pair() else {

@@ -12,6 +12,7 @@ use super::start::{self, LaunchedShell, OpenedSpool, StartSupplies};
 use super::started_shell::StartedShell;
 use crate::confinement::Network;
 use crate::os::signals::SignalFd;
+use crate::resources::Restraint;
 use crate::spool::{SpoolWriter, Storage};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::PidfdFlags;
@@ -99,7 +100,7 @@ impl Keeper {
     /// Waits for `start`, then lives through the run.
     pub(super) fn live(mut self) -> io::Result<()> {
         if !self.is_spoken_to()? {
-            start::rehearse();
+            start::rehearse(None);
             self.tell_ready();
         }
         loop {
@@ -209,17 +210,25 @@ impl Keeper {
         let Some((frame, _)) = due else { return };
         self.tell_ready();
         let Some(storage) = &self.storage else { return };
+        let mut restraint = None;
         if let Ok(PrepareMessage { confinement }) = frame.body_if() {
+            let state = state_of(&storage.runs);
             // A proxy is a process of its own: one for each call that has it is enough.
-            self.ahead.view = (confinement.network != Network::Named)
-                .then(|| view_for(&confinement, None, state_of(&storage.runs)))
+            let view = (confinement.network != Network::Named)
+                .then(|| view_for(&confinement, None, state))
                 .flatten();
+            // Looked at once more, as its call will.
+            self.ahead.view = view.and_then(|view| view_for(&confinement, Some(view), state));
+            restraint = Some(Restraint {
+                confinement: Some(confinement),
+                ..Restraint::default()
+            });
         } else if let Ok(message) = frame.body_if() {
             let prepared = self.prepared.take();
             self.started_shell =
                 StartedShell::launch(message, &frame.fds, &storage.runs, prepared).ok();
         }
-        start::rehearse();
+        start::rehearse(restraint);
     }
 
     /// The shell that was started ahead, if it suits the call; otherwise a new one.

@@ -7,5 +7,6 @@
 mod platform;
 
 pub use platform::{
-    confine, counters, descriptors, fork, launch, memory, network, seclusion, signals, tree, watch,
+    confine, counters, descriptors, fork, launch, memory, namespaces, network, seclusion, signals,
+    tree, watch,
 };

@@ -3,11 +3,11 @@
 
 use super::{EngineCore, owner_of};
 use crate::call::Call;
-use crate::config::{Config, Surroundings};
+use crate::config::{Config, Preset, Surroundings};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::terminal::TerminalHost;
-use crate::exec::{Keepers, TurnTicket};
+use crate::exec::{ExpectedCalls, Keepers, TurnTicket};
 use crate::guard::Judgement;
 use crate::guard::safe_mode::RunForm;
 use crate::plan::confinement::granted::NeededThing;
@@ -339,6 +339,14 @@ impl SentDraft {
             ..
         } = self;
         plan::draft(profile, request, command, accepted, setting)
+    }
+}
+
+/// What calls that say nothing of it will be like.
+pub(super) fn expected_calls(config: &Config) -> ExpectedCalls {
+    match config.confinement.preset.unwrap_or_default() {
+        Preset::Off => ExpectedCalls::Free,
+        Preset::Workspace | Preset::WorkspaceNet | Preset::ReadOnly => ExpectedCalls::Confined,
     }
 }
 

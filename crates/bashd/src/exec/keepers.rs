@@ -24,6 +24,15 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 /// Pause before a busy fork server is asked again.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
+/// What calls will be like, unless they say otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExpectedCalls {
+    /// They may do what their user may.
+    Free,
+    /// They are confined: their keepers inherit what they have in common.
+    Confined,
+}
+
 /// Where the engine's calls get their keepers.
 pub(crate) struct Keepers {
     /// The program that forks them; `None` if there is only one, forked by this process.
@@ -40,7 +49,11 @@ pub(crate) struct Keepers {
 
 impl Keepers {
     /// Gets ready: when this returns, the server runs and a spare is on its way.
-    pub(crate) fn new(source: KeeperSource, storage: Storage) -> Result<Self> {
+    pub(crate) fn new(
+        source: KeeperSource,
+        storage: Storage,
+        expected: ExpectedCalls,
+    ) -> Result<Self> {
         let (major, minor) = (protocol::MAJOR, protocol::MINOR);
         let hello = HelloMessage {
             major,
@@ -72,6 +85,7 @@ impl Keepers {
             let server = start_server(source, &keepers.hello)?;
             let mut stock = keepers.stock();
             stock.server = Some(server);
+            stock.confines = expected == ExpectedCalls::Confined;
             stock.ask_for_spare();
             drop(stock);
         }

@@ -39,7 +39,7 @@ pub use bashd_keeper::reset::Reset;
 use connection::KeeperConnection;
 use conversation::{Conversation, Heard, KeeperUse, beginning};
 pub use guardian::{LEAVE_SCREEN, TerminalGuardian};
-pub(crate) use keepers::Keepers;
+pub(crate) use keepers::{ExpectedCalls, Keepers};
 pub use keyboard::Keyboard;
 pub(crate) use keyboard::Strokes;
 pub use outcome::{ClientRun, Run};

@@ -25,8 +25,9 @@ const HOLD_SPARE: Duration = Duration::from_micros(2400);
 /// then; and the next one must find it ready, which takes a while longer.
 const HOLD_SHELL: Duration = Duration::from_micros(600);
 
-/// Likewise for views, while calls come at once: then they are for the next calls that do.
-const HOLD_MANY: Duration = Duration::from_millis(10);
+/// Likewise for views, while calls come at once: then they are for the next calls that do, and what
+/// is built meanwhile takes the cores from these.
+const HOLD_MANY: Duration = Duration::from_millis(60);
 
 /// Calls that follow each other so closely came at once.
 const AT_ONCE: Duration = Duration::from_micros(500);
@@ -51,6 +52,8 @@ pub(super) struct Stock {
     spare: Option<OwnedFd>,
     /// Those with a view that is built ahead.
     confined: ConfinedSpares,
+    /// Whether calls are confined.
+    pub(super) confines: bool,
     started_shells: StartedShells,
     /// When the next spare is to be asked for.
     spare_due: Option<Instant>,
@@ -127,6 +130,7 @@ impl Stock {
 
     /// Makes sure that a spare with a view for this confinement is on its way.
     pub(super) fn want_confined(&mut self, confinement: &Confinement, now: Instant) {
+        self.confines = true;
         let is_missing = self.confined.follow(confinement, now);
         if self.pace.is_some_and(|pace| pace < AT_ONCE) {
             // What is built while many calls begin takes the cores from them.
@@ -231,8 +235,11 @@ impl Stock {
     pub(super) fn ask_for_fork(&self, asked: ForkMoment) -> io::Result<OwnedFd> {
         let server = self.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         let (near, far) = socket_pair()?;
-        let is_calm = asked == ForkMoment::Later;
-        protocol::send(&server.socket, &ForkMessage { is_calm }, &[far.as_fd()])?;
+        let message = ForkMessage {
+            is_calm: asked == ForkMoment::Later,
+            confines: self.confines,
+        };
+        protocol::send(&server.socket, &message, &[far.as_fd()])?;
         Ok(near)
     }
 
@@ -275,7 +282,7 @@ mod tests {
     fn told(server: &OwnedFd) -> Told {
         match protocol::receive(server) {
             Ok(Some(frame)) => {
-                let ForkMessage { is_calm } = frame.body_if().unwrap();
+                let ForkMessage { is_calm, .. } = frame.body_if().unwrap();
                 Told::Fork { is_calm }
             }
             _ => Told::Nothing,

@@ -66,6 +66,7 @@ pub enum Controls {
 }
 
 /// Everything that the last steps need, as plain values.
+#[derive(Clone, Copy)]
 pub(super) struct Child {
     pub(super) program: *const c_char,
     pub(super) argv: *const *const c_char,

@@ -170,7 +170,8 @@ pub fn launch(what: &Launch<'_>, held: &Hold<'_>) -> Result<Pid, LaunchError> {
     Err(at(failed)(io::Error::from_raw_os_error(errno)))
 }
 
-fn pointers<'a>(strings: impl Iterator<Item = &'a CStr>) -> Vec<*const c_char> {
+/// Strings as a program gets them, valid as long as they are.
+pub(super) fn pointers<'a>(strings: impl Iterator<Item = &'a CStr>) -> Vec<*const c_char> {
     let pointers = strings.map(CStr::as_ptr);
     pointers.chain([ptr::null()]).collect()
 }

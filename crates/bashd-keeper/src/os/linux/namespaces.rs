@@ -1,39 +1,103 @@
 //! Namespaces of a process's own, and what it gives up in them.
 
-use rustix::process::Signal;
+use super::borrowed::in_child;
+use super::passing;
+use super::seclusion::seclude;
+use rustix::process::{DumpableBehavior, Signal};
+use rustix::thread::LinkNameSpaceType;
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::ptr;
+use std::sync::OnceLock;
+
+/// Namespaces that confined commands of one engine have in common: a user namespace, and a network
+/// with nothing in it but a loopback. Making a network, and clearing it away, takes the kernel
+/// longer than everything else; and what a job listens on is there for the calls beside it.
+struct SharedNetwork {
+    user: OwnedFd,
+    network: OwnedFd,
+}
+
+/// Inherited by every process that is forked after it was made.
+static SHARED: OnceLock<Option<SharedNetwork>> = OnceLock::new();
+
+/// Makes a network that is shared by what processes forked from this one confine. If it can't be
+/// made, each of them makes its own, and finds out why. This process must have one thread.
+pub fn share_network() {
+    SHARED.get_or_init(|| {
+        let (ours, theirs) = passing::pair().ok()?;
+        let made = in_child(|| {
+            unshare_with_ids(libc::CLONE_NEWNET)?;
+            raise_loopback()?;
+            let user = fs::File::open("/proc/self/ns/user")?;
+            let network = fs::File::open("/proc/self/ns/net")?;
+            passing::send(theirs.as_fd(), &[0], &[user.as_fd(), network.as_fd()])
+        });
+        made.ok()?.ok()?;
+        let (_, received) = passing::receive(ours.as_fd(), &mut [0]).ok()?;
+        let mut received = received.into_iter().flatten();
+        Some(SharedNetwork {
+            user: received.next()?,
+            network: received.next()?,
+        })
+    });
+}
 
 /// Enters new namespaces: user, mount, ipc, host name and, if wanted, network; children will be in
-/// a new pid namespace. Its user and group mean the same inside as outside.
-pub(super) fn enter_new(has_own_network: bool) -> io::Result<()> {
-    let user = rustix::process::geteuid().as_raw();
-    let group = rustix::process::getegid().as_raw();
+/// a new pid namespace. Its user and group mean the same inside as outside. `may_share`: the
+/// network, and the user namespace that it belongs to, may be those that others have.
+pub(super) fn enter_new(has_own_network: bool, may_share: bool) -> io::Result<()> {
+    let kinds = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+    let shared = SHARED.get().and_then(Option::as_ref);
+    if let Some(SharedNetwork { user, network }) = shared.filter(|_| may_share) {
+        let enter = rustix::thread::move_into_link_name_space;
+        enter(user.as_fd(), Some(LinkNameSpaceType::User))?;
+        enter(network.as_fd(), Some(LinkNameSpaceType::Network))?;
+        return unshare(kinds);
+    }
     let network = if has_own_network {
         libc::CLONE_NEWNET
     } else {
         0
     };
-    let kinds = libc::CLONE_NEWUSER
-        | libc::CLONE_NEWNS
-        | libc::CLONE_NEWPID
-        | libc::CLONE_NEWIPC
-        | libc::CLONE_NEWUTS
-        | network;
-    // SAFETY: a plain system call; this process has one thread, and shares its memory with nobody.
+    unshare_with_ids(kinds | network)?;
+    if has_own_network {
+        raise_loopback()?;
+    }
+    Ok(())
+}
+
+fn unshare(kinds: libc::c_int) -> io::Result<()> {
+    // SAFETY: a plain system call; this process has one thread, and shares with others nothing
+    // that the kinds are about.
     #[expect(unsafe_code, reason = "unshare has no safe wrapper")]
     let done = unsafe { libc::unshare(kinds) };
-    if done != 0 {
-        return Err(io::Error::last_os_error());
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
     }
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Likewise, with a user namespace in which this process's user and group mean the same as outside.
+fn unshare_with_ids(kinds: libc::c_int) -> io::Result<()> {
+    // Afterwards they are nobody's.
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    unshare(kinds | libc::CLONE_NEWUSER)?;
+    // A process that is closed to others can't write its own map of ids. It may have the memory of
+    // another one, which is open for that moment, too.
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
+    let done = fs::write("/proc/self/setgroups", "deny")
+        .and_then(|()| fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
+        .and_then(|()| fs::write("/proc/self/gid_map", format!("{group} {group} 1")));
+    seclude();
+    done
 }
 
 /// Makes 127.0.0.1 work in a new network namespace.
-pub(super) fn raise_loopback() -> io::Result<()> {
+fn raise_loopback() -> io::Result<()> {
     let kind = rustix::net::SocketType::DGRAM;
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, kind, None)?;
     // SAFETY: all zeroes is a valid value of this plain struct; the name is shorter than its room;

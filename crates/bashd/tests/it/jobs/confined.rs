@@ -18,6 +18,37 @@ fn namespace(pid: &str) -> Option<String> {
     Some(link.display().to_string())
 }
 
+/// Without it, an agent could not try the server that it has just started.
+#[test]
+fn a_server_that_is_a_job_is_reached_by_the_calls_beside_it() {
+    const SERVER: &str = "exec python3 -c 'import socket\n\
+        s = socket.create_server((\"127.0.0.1\", 0))\n\
+        print(\"port\", s.getsockname()[1], \"ready\", flush=True)\n\
+        while True: s.accept()[0].sendall(b\"hello\")'";
+    as_each_user(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let shop = shop();
+            let job = shop.start(SERVER).await;
+            let ready = Condition::matches(Regex::new("ready").expect("a pattern"));
+            shop.wait(&job, ready).await;
+            let output = shop.output(&job).await;
+            let words = output.split_once("port ").map(|(_, rest)| rest);
+            let port = words.and_then(|rest| rest.split_once(' '));
+            let port: u16 = port.expect("a port").0.parse().expect("a number");
+            let ask = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && head -c 5 <&3");
+            let reply = shop.engine.run(shop.request(&ask)).await;
+            assert_eq!(reply.output, "hello", "{reply:?}");
+            let outside = std::net::TcpStream::connect(("127.0.0.1", port));
+            assert!(outside.is_err(), "the machine reaches it");
+            shop.jobs.kill(&job).await.expect("an end");
+        });
+    });
+}
+
 #[test]
 fn a_confined_job_keeps_its_namespace_and_nothing_survives_its_end() {
     as_each_user(|| {

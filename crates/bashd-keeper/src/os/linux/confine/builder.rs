@@ -7,13 +7,15 @@
 //! ```
 //!
 //! The keeper itself stays outside of every namespace: it sees the program by the machine's
-//! process ids, and keeps its rights. All of them are whole forks, so they may allocate; init and
-//! waiter are siblings of the builder (`CLONE_PARENT`), so the keeper gets the program's status as
-//! any other's. Init ends when its lifeline does, which the keeper holds, and the kernel then ends
-//! everything in its pid namespace.
+//! process ids, and keeps its rights. Builder and waiter have its memory (`borrowed`): it waits for
+//! the builder, who may do there what the keeper may. Init is a whole fork, for it lives beside the
+//! program. Init and waiter are siblings of the builder (`CLONE_PARENT`), so the keeper gets the
+//! program's status as any other's. Init ends when its lifeline does, which the keeper holds, and
+//! the kernel then ends everything in its pid namespace.
 
+use super::super::borrowed::in_child;
 use super::super::descriptors::keep_only;
-use super::super::fork::{Forked, exit_now, fork, fork_sibling};
+use super::super::fork::{Forked, exit_now, fork_sibling};
 use super::super::launch::Bonds;
 use super::super::namespaces;
 use super::super::network;
@@ -22,11 +24,10 @@ use super::Trouble;
 use super::filter;
 use super::rules::FileRules;
 use super::view::ConfinedView;
-use super::waiter::{Waiter, wait_inside};
-use crate::confinement::{Confinement, HostAccess, Level};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use super::waiter::WaiterPlace;
+use crate::confinement::{Confinement, HostAccess, Level, Network};
 use rustix::pipe::PipeFlags;
-use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal, WaitOptions};
 use seccompiler::BpfProgram;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -35,10 +36,15 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 /// The longest answer: a pipe takes that much at once.
 const LONGEST_ANSWER: usize = 4096;
 
+/// Bytes of what was being done in it: JSON may need six for one.
+const LONGEST_DOING: usize = 512;
+
 /// The processes in a new pid namespace.
 pub(super) struct Inhabitants {
     pub(super) init: Pid,
-    pub(super) waiter: Waiter,
+    waiting: Pid,
+    /// Where the one that waits is.
+    pub(super) waiter: WaiterPlace,
     /// How they get at hosts that they may connect to.
     pub(super) hosts_by: Option<HostAccess>,
     /// When it is closed, all of them end.
@@ -49,45 +55,41 @@ impl Inhabitants {
     /// The first process, the one that waits, and what keeps both alive: for somebody who sees to
     /// their end.
     pub(super) fn release(mut self) -> (Pid, Pid, Option<OwnedFd>) {
-        (self.init, self.waiter.pid, self.lifeline.take())
+        (self.init, self.waiting, self.lifeline.take())
     }
 }
 
 impl Drop for Inhabitants {
     fn drop(&mut self) {
         if self.lifeline.is_some() {
-            end(self.init, Some(self.waiter.pid));
+            end(self.init, Some(self.waiting));
         }
     }
 }
 
-/// What a process says to the one that waits for it.
+/// What the first process says to the one that waits for it.
 #[derive(Debug, Serialize, Deserialize)]
-enum BuilderAnswer {
+enum InitAnswer {
     Ready,
-    Built {
-        init: i32,
-        waiter: i32,
-        hosts_by: Option<HostAccess>,
-    },
-    /// What was made until then is to be ended.
-    Failed {
-        doing: String,
-        errno: i32,
-        init: Option<i32>,
-    },
+    Failed { doing: String, errno: i32 },
 }
 
-impl From<Trouble> for BuilderAnswer {
+impl From<Trouble> for InitAnswer {
     fn from(trouble: Trouble) -> Self {
         let mut doing = trouble.doing;
-        doing.truncate(LONGEST_ANSWER / 2);
+        doing.truncate(doing.floor_char_boundary(LONGEST_DOING));
         Self::Failed {
             doing,
             errno: trouble.error.raw_os_error().unwrap_or(libc::EINVAL),
-            init: None,
         }
     }
+}
+
+/// The processes that a builder has made so far.
+#[derive(Default)]
+struct MadeProcesses {
+    init: Option<Pid>,
+    waiter: Option<Pid>,
 }
 
 /// Where processes of ours expect what is made inside.
@@ -107,64 +109,36 @@ pub(super) fn build(
 ) -> Result<Inhabitants, Trouble> {
     let filter = filter::program(confinement, Level::Full)
         .map_err(Trouble::at("make a filter of system calls"))?;
-    let (answer, says) = pipe()?;
     let (ends, lifeline) = pipe()?;
-    let (socket, inner) = rustix::net::socketpair(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .map_err(|error| Trouble::new("open a socket", error.into()))?;
-    let forked = fork().map_err(Trouble::at("fork"))?;
-    let builder = match forked {
-        Forked::Parent(builder) => builder,
-        Forked::Child => {
-            drop((answer, lifeline, socket));
-            let site = BuildingSite {
-                confinement,
-                view,
-                rules,
-                filter: &filter,
-                lifeline: ends,
-                socket: inner,
-                doors,
-            };
-            let mut made = None;
-            let mut said = site.build(&mut made).unwrap_or_else(BuilderAnswer::from);
-            if let BuilderAnswer::Failed { init, .. } = &mut said {
-                *init = made.map(number);
-            }
-            say(&says, &said);
-            exit_now(0)
-        }
+    let (place, inner) = WaiterPlace::new().map_err(Trouble::at("open a socket"))?;
+    let site = BuildingSite {
+        confinement,
+        view,
+        rules,
+        filter: &filter,
+        lifeline: &ends,
+        waiter: &place,
+        doors: &doors,
     };
-    drop((says, ends, inner, doors));
-    let heard = hear(&answer);
-    let _ = rustix::process::waitpid(Some(builder), WaitOptions::empty());
-    let nonsense = || Trouble::new("hear from a process", io::ErrorKind::InvalidData.into());
-    match heard? {
-        BuilderAnswer::Built {
+    let mut made = MadeProcesses::default();
+    let built = in_child(|| site.build(&mut made)).map_err(Trouble::at("make a process"));
+    // What was inherited inside is theirs.
+    drop((ends, inner, doors));
+    match (built.and_then(|built| built), made.init, made.waiter) {
+        (Ok(hosts_by), Some(init), Some(waiting)) => Ok(Inhabitants {
             init,
-            waiter,
+            waiting,
+            waiter: place,
             hosts_by,
-        } => {
-            let pids = Pid::from_raw(init).zip(Pid::from_raw(waiter));
-            let (init, pid) = pids.ok_or_else(nonsense)?;
-            Ok(Inhabitants {
-                init,
-                waiter: Waiter { pid, socket },
-                hosts_by,
-                lifeline: Some(lifeline),
-            })
-        }
-        BuilderAnswer::Failed { doing, errno, init } => {
-            if let Some(init) = init.and_then(Pid::from_raw) {
-                end(init, None);
+            lifeline: Some(lifeline),
+        }),
+        (built, init, waiting) => {
+            if let Some(init) = init {
+                end(init, waiting);
             }
-            Err(Trouble::new(&doing, io::Error::from_raw_os_error(errno)))
+            let nonsense = || Trouble::new("make processes", io::ErrorKind::InvalidData.into());
+            Err(built.err().unwrap_or_else(nonsense))
         }
-        BuilderAnswer::Ready => Err(nonsense()),
     }
 }
 
@@ -178,22 +152,18 @@ pub fn end(init: Pid, inhabitant: Option<Pid>) {
     }
 }
 
-fn number(pid: Pid) -> i32 {
-    pid.as_raw_nonzero().get()
-}
-
 fn pipe() -> Result<(OwnedFd, OwnedFd), Trouble> {
     rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
         .map_err(|error| Trouble::new("open a pipe", error.into()))
 }
 
-fn say(to: &OwnedFd, answer: &BuilderAnswer) {
+fn say(to: &OwnedFd, answer: &InitAnswer) {
     if let Ok(text) = serde_json::to_vec(answer) {
         let _ = rustix::io::write(to, &text);
     }
 }
 
-fn hear(from: &OwnedFd) -> Result<BuilderAnswer, Trouble> {
+fn hear(from: &OwnedFd) -> Result<InitAnswer, Trouble> {
     let mut buffer = [0; LONGEST_ANSWER];
     let read = rustix::io::retry_on_intr(|| rustix::io::read(from, &mut buffer));
     let read = read.map_err(|error| Trouble::new("hear from a process", error.into()))?;
@@ -202,29 +172,26 @@ fn hear(from: &OwnedFd) -> Result<BuilderAnswer, Trouble> {
         .map_err(|_| Trouble::new("hear from a process", io::ErrorKind::UnexpectedEof.into()))
 }
 
-/// What the builder works with.
+/// What the builder works with. All of it is the keeper's.
 struct BuildingSite<'a> {
     confinement: &'a Confinement,
     view: &'a ConfinedView,
     rules: &'a FileRules,
     filter: &'a BpfProgram,
     /// The end that init waits on.
-    lifeline: OwnedFd,
-    /// The waiter's end.
-    socket: OwnedFd,
-    doors: DoorsOut,
+    lifeline: &'a OwnedFd,
+    waiter: &'a WaiterPlace,
+    doors: &'a DoorsOut,
 }
 
 impl BuildingSite<'_> {
-    /// `made` is the first process as soon as there is one.
-    fn build(self, made: &mut Option<Pid>) -> Result<BuilderAnswer, Trouble> {
-        // A process that is closed to others can't write its own map of ids.
-        let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
-        let has_own_network = self.confinement.network.is_own();
-        namespaces::enter_new(has_own_network).map_err(Trouble::at("make namespaces"))?;
-        if has_own_network {
-            namespaces::raise_loopback().map_err(Trouble::at("raise the loopback"))?;
-        }
+    /// `made` are the processes as soon as there are any. Returns how hosts are got at.
+    fn build(&self, made: &mut MadeProcesses) -> Result<Option<HostAccess>, Trouble> {
+        let network = self.confinement.network;
+        // Where a proxy listens, nobody else may.
+        let may_share = network == Network::None;
+        namespaces::enter_new(network.is_own(), may_share)
+            .map_err(Trouble::at("make namespaces"))?;
         let door = self.doors.proxy.as_ref();
         let hosts_by = door.map(|door| network::hand_out(door, self.confinement));
         let hosts_by = hosts_by
@@ -233,13 +200,12 @@ impl BuildingSite<'_> {
         self.view.build(hosts_by)?;
         let (hears, says) = pipe()?;
         let forked = fork_sibling().map_err(Trouble::at("start the first process"))?;
-        let init = match forked {
-            Forked::Parent(init) => init,
-            Forked::Child => be_init(&self.lifeline, says),
+        made.init = match forked {
+            Forked::Parent(init) => Some(init),
+            Forked::Child => be_init(self.lifeline, says),
         };
-        *made = Some(init);
         drop(says);
-        if let BuilderAnswer::Failed { doing, errno, .. } = hear(&hears)? {
+        if let InitAnswer::Failed { doing, errno } = hear(&hears)? {
             return Err(Trouble::new(&doing, io::Error::from_raw_os_error(errno)));
         }
         // From here on this process sees the view, too.
@@ -250,16 +216,9 @@ impl BuildingSite<'_> {
             program: self.filter,
             watcher: self.doors.watcher.as_ref().map(AsFd::as_fd),
         };
-        let forked = fork_sibling().map_err(Trouble::at("make a process"))?;
-        let waiter = match forked {
-            Forked::Parent(waiter) => waiter,
-            Forked::Child => wait_inside(&self.socket, &bonds),
-        };
-        Ok(BuilderAnswer::Built {
-            init: number(init),
-            waiter: number(waiter),
-            hosts_by,
-        })
+        let started = self.waiter.start(&bonds, &mut made.waiter);
+        started.map_err(|failed| Trouble::new("apply what confines it", failed.error))?;
+        Ok(hosts_by)
     }
 }
 
@@ -269,8 +228,8 @@ fn be_init(lifeline: &OwnedFd, says: OwnedFd) -> ! {
     let kept = keep_only(&[lifeline.as_raw_fd(), says.as_raw_fd()]);
     let kept = kept.map_err(Trouble::at("close what was inherited"));
     let said = kept.and_then(|()| ConfinedView::finish());
-    let said = said.map_or_else(BuilderAnswer::from, |()| BuilderAnswer::Ready);
-    let is_whole = matches!(said, BuilderAnswer::Ready);
+    let said = said.map_or_else(InitAnswer::from, |()| InitAnswer::Ready);
+    let is_whole = matches!(said, InitAnswer::Ready);
     namespaces::forget_arguments();
     namespaces::adopt_quietly();
     seclude();

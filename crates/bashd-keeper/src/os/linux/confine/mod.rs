@@ -10,6 +10,7 @@
 
 mod builder;
 mod filter;
+mod listening;
 mod mounts;
 mod real_paths;
 mod rules;
@@ -135,7 +136,8 @@ impl PreparedView {
     /// Builds a view, in namespaces of its own.
     pub fn build(confinement: &Confinement) -> Result<Self, Trouble> {
         let witness = ViewWitness::new(confinement);
-        let view = ConfinedView::survey(confinement);
+        let view = ConfinedView::survey(confinement)
+            .map_err(Trouble::at("list the sockets on which somebody listens"))?;
         let layers = lock_layers(confinement).map_err(Trouble::at("lock its layers"))?;
         let is_named = confinement.network == Network::Named;
         let started = is_named.then(|| network::start(confinement)).transpose();
@@ -147,8 +149,6 @@ impl PreparedView {
             watcher: watchers_door,
         };
         let inhabitants = builder::build(confinement, (&view, &rules), doors)?;
-        let ready = inhabitants.waiter.is_ready();
-        ready.map_err(|failed| Trouble::new("apply what confines it", failed.error))?;
         Ok(Self {
             confinement: confinement.clone(),
             view,

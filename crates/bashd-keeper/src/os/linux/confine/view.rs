@@ -7,6 +7,7 @@
 //! process of its pid namespace.
 
 use super::Trouble;
+use super::listening::listening;
 use super::mounts::{self, READ_ONLY, TAME, at};
 use super::real_paths::RealPaths;
 use crate::confinement::{Confinement, HeldLayer, HostAccess, INSIDE};
@@ -89,7 +90,7 @@ pub(super) struct ConfinedView {
 
 impl ConfinedView {
     /// Looks at the machine, before any namespace is made.
-    pub(super) fn survey(confinement: &Confinement) -> Self {
+    pub(super) fn survey(confinement: &Confinement) -> io::Result<Self> {
         let mut real = RealPaths::default();
         let mut all = |paths: &[PathBuf]| -> Vec<PathBuf> {
             paths.iter().filter_map(|path| real.of(path)).collect()
@@ -136,8 +137,8 @@ impl ConfinedView {
             resolver: all(&["/etc/resolv.conf".into()]).pop(),
             write,
         };
-        view.listening = view.listening_now();
-        view
+        view.listening = view.listening_now()?;
+        Ok(view)
     }
 
     /// What a command may write in it.
@@ -151,13 +152,13 @@ impl ConfinedView {
     /// Whether somebody listens on a socket that was not there when this was surveyed, or does not
     /// any more.
     pub(super) fn knows_sockets(&self) -> bool {
-        self.listening == self.listening_now()
+        self.listening_now().is_ok_and(|now| now == self.listening)
     }
 
     /// The sockets that are seen there, unless they are hidden.
-    fn listening_now(&self) -> BTreeSet<PathBuf> {
-        let all = listening().into_iter();
-        all.filter(|path| self.reaches(path)).collect()
+    fn listening_now(&self) -> io::Result<BTreeSet<PathBuf>> {
+        let all = listening()?.into_iter();
+        Ok(all.filter(|path| self.reaches(path)).collect())
     }
 
     /// Whether what is at this path of the machine is at the same path there, unless it is hidden.
@@ -502,18 +503,4 @@ fn layer(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let is_special = |c: char| matches!(c, ':' | ',' | '\\');
     (!text.contains(is_special)).then(|| text.to_owned())
-}
-
-/// The sockets with names on which somebody listens.
-fn listening() -> Vec<PathBuf> {
-    /// The flag of a socket that accepts connections.
-    const ACCEPTS: &str = "00010000";
-    let text = fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    let lines = text.lines().filter_map(|line| {
-        let mut words = line.split_ascii_whitespace();
-        let flags = words.nth(3)?;
-        let path = words.nth(3)?;
-        (flags == ACCEPTS && path.starts_with('/')).then(|| PathBuf::from(path))
-    });
-    lines.collect()
 }

@@ -1,29 +1,26 @@
 //! The process that becomes a confined program: in the view, with everything given up that it has
 //! to give up, it waits for what it is to execute. So all of this can be done ahead of a call.
 //!
-//! An *order* is a length and then, in the order of [`WaiterOrder::bytes`], numbers and strings
-//! that end with NUL; its descriptors travel beside the beginning. An order that was carried out is
-//! answered by the end of the socket, which the exec closes.
+//! It has the memory of its keeper until then (`borrowed`), so an *order* is a byte with the
+//! descriptors beside it; everything else stands on its *desk*. While it waits, it sleeps in the
+//! kernel; while it works, the keeper sleeps, and it allocates nothing. An order that was carried
+//! out is answered by the end of the socket, which the exec closes.
 
-use super::super::child::{self, Child, ChildDirectory, Controls, LaunchStep};
+use super::super::borrowed::{BorrowedStack, start_sibling};
+use super::super::child::{self, Child, ChildDirectory, LaunchStep};
 use super::super::descriptors::keep_only;
 use super::super::fork::exit_now;
-use super::super::launch::{Bonds, Hold, Launch, LaunchError};
+use super::super::launch::{Bonds, Hold, Launch, LaunchError, pointers};
+use super::super::passing::{self, MOST_DESCRIPTORS, ReceivedDescriptors, receive, send};
 use super::super::seclusion::seclude;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags,
-};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
-use std::ffi::{CStr, CString, c_char};
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::ptr;
-
-/// stdin, stdout and stderr, a script or two pipes, a control group.
-const MOST_DESCRIPTORS: usize = 8;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The longest answer: what it is, a step, an error.
 const ANSWER_BYTES: usize = 6;
@@ -33,18 +30,68 @@ const READY: u8 = 0;
 const FAILED: u8 = 1;
 
 /// What an order asks for.
-const EXECUTE: u64 = 0;
-const OPEN_TERMINAL: u64 = 1;
+const EXECUTE: u8 = 0;
+const OPEN_TERMINAL: u8 = 1;
 
-/// A process that waits, as its keeper sees it.
-pub(super) struct Waiter {
-    pub(super) pid: Pid,
-    pub(super) socket: OwnedFd,
+/// Stands for a descriptor that travels beside an order.
+const TRAVELS: RawFd = -1;
+
+/// Where a waiter will be, as its keeper sees it: made by the keeper, who has it until the waiter
+/// has executed something, or is gone.
+pub(super) struct WaiterPlace {
+    socket: OwnedFd,
+    desk: Box<WaiterDesk>,
+    stack: BorrowedStack,
 }
 
-impl Waiter {
-    /// Waits until it waits: then everything holds that confines it.
-    pub(super) fn is_ready(&self) -> Result<(), LaunchError> {
+/// Where a waiter finds what it is to execute.
+struct WaiterDesk {
+    /// Its end of the socket, by its own number.
+    socket: RawFd,
+    order: AtomicPtr<Child>,
+}
+
+/// What a waiter begins with.
+struct WaiterStart<'a> {
+    desk: &'a WaiterDesk,
+    bonds: &'a Bonds<'a>,
+}
+
+impl WaiterPlace {
+    /// A place for a waiter; also returns its end of the socket, which it must have inherited.
+    pub(super) fn new() -> io::Result<(Self, OwnedFd)> {
+        let (socket, inner) = passing::pair()?;
+        let desk = Box::new(WaiterDesk {
+            socket: inner.as_raw_fd(),
+            order: AtomicPtr::new(ptr::null_mut()),
+        });
+        let stack = BorrowedStack::new()?;
+        let place = Self {
+            socket,
+            desk,
+            stack,
+        };
+        Ok((place, inner))
+    }
+
+    /// Starts a waiter there, in the namespaces and the view of this process, and waits until it
+    /// waits: then everything holds that confines it. `made` is its pid as soon as there is one.
+    /// Whoever shares the memory of this process must wait for it.
+    pub(super) fn start(
+        &self,
+        bonds: &Bonds<'_>,
+        made: &mut Option<Pid>,
+    ) -> Result<(), LaunchError> {
+        let start = WaiterStart {
+            desk: &self.desk,
+            bonds,
+        };
+        let argument = (&raw const start).cast_mut().cast();
+        // SAFETY: this process does nothing until the waiter has said that it waits; `start`
+        // outlives that, desk and stack outlive the waiter.
+        #[expect(unsafe_code, reason = "both go on with the same memory")]
+        let pid = unsafe { start_sibling(&self.stack, wait_inside, argument) };
+        *made = Some(pid.map_err(lost)?);
         match self.hear()? {
             Some(_) => Ok(()),
             None => Err(lost(io::ErrorKind::UnexpectedEof.into())),
@@ -59,11 +106,28 @@ impl Waiter {
         directory: &CStr,
         expected: Option<(u64, u64)>,
     ) -> Result<(), LaunchError> {
-        let order = WaiterOrder::to_execute(what, held, directory, expected);
+        let argv = pointers(what.argv.iter().map(CString::as_c_str));
+        let env = pointers(what.env.c_strings());
+        let goes_to = what.goes_to.map_or(ptr::null(), CStr::as_ptr);
+        let mut order = Child {
+            program: what.program.as_ptr(),
+            argv: argv.as_ptr(),
+            env: env.as_ptr(),
+            directory: ChildDirectory::Path(directory.as_ptr(), expected, goes_to),
+            stdio: [TRAVELS; 3],
+            extra: ptr::null_mut(),
+            extra_count: what.extra.len(),
+            controls: what.controls,
+            group: held.group.map(|_| TRAVELS),
+            limits: held.limits.as_ptr(),
+            limit_count: held.limits.len(),
+        };
+        self.desk.order.store(&raw mut order, Ordering::Release);
         let group = held.group.into_iter();
         let stdio = what.stdio.into_iter().chain(what.extra.iter().copied());
         let fds: Vec<BorrowedFd<'_>> = stdio.chain(group).collect();
-        send(&self.socket, &order.bytes(), &fds).map_err(lost)?;
+        send(self.socket.as_fd(), &[EXECUTE], &fds).map_err(lost)?;
+        // Until it is answered, all of this stays where it is.
         match self.hear()? {
             None => Ok(()),
             Some(_) => Err(lost(io::ErrorKind::InvalidData.into())),
@@ -72,10 +136,8 @@ impl Waiter {
 
     /// Has it open a terminal of its own view; returns both ends.
     pub(super) fn open_terminal(&self) -> Result<(OwnedFd, OwnedFd), LaunchError> {
-        let mut order = WaiterOrder::default();
-        order.number(OPEN_TERMINAL);
-        send(&self.socket, &order.bytes(), &[]).map_err(lost)?;
-        let mut ends = self.hear()?.unwrap_or_default().into_iter();
+        send(self.socket.as_fd(), &[OPEN_TERMINAL], &[]).map_err(lost)?;
+        let mut ends = self.hear()?.unwrap_or_default().into_iter().flatten();
         match (ends.next(), ends.next()) {
             (Some(ours), Some(theirs)) => Ok((ours, theirs)),
             _ => Err(lost(io::ErrorKind::UnexpectedEof.into())),
@@ -83,9 +145,14 @@ impl Waiter {
     }
 
     /// What it says, with what it sends; `None` if it is not there any more.
-    fn hear(&self) -> Result<Option<Vec<OwnedFd>>, LaunchError> {
+    fn hear(&self) -> Result<Option<ReceivedDescriptors>, LaunchError> {
+        // Asleep in a read, this process would be woken as soon as its order is taken, on the core
+        // that the waiter needs.
+        let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
+        let polled = rustix::io::retry_on_intr(|| rustix::event::poll(&mut polled, None));
+        polled.map_err(|error| lost(error.into()))?;
         let mut answer = [0; ANSWER_BYTES];
-        let (count, fds) = receive(&self.socket, &mut answer).map_err(lost)?;
+        let (count, fds) = receive(self.socket.as_fd(), &mut answer).map_err(lost)?;
         match answer {
             _ if count == 0 => Ok(None),
             [FAILED, step, a, b, c, d] => Err(LaunchError {
@@ -102,158 +169,32 @@ fn lost(error: io::Error) -> LaunchError {
     LaunchError { step, error }
 }
 
-/// What a waiter is told, as it travels.
-#[derive(Default)]
-struct WaiterOrder {
-    body: Vec<u8>,
-}
-
-impl WaiterOrder {
-    fn to_execute(
-        what: &Launch<'_>,
-        held: &Hold<'_>,
-        directory: &CStr,
-        expected: Option<(u64, u64)>,
-    ) -> Self {
-        let mut order = Self::default();
-        let (device, inode) = expected.unwrap_or_default();
-        order.number(EXECUTE);
-        for number in [
-            u64::from(what.controls == Controls::Stdout),
-            u64::from(held.group.is_some()),
-            what.extra.len() as u64,
-            u64::from(expected.is_some()),
-            device,
-            inode,
-            u64::from(what.goes_to.is_some()),
-            held.limits.len() as u64,
-            what.argv.len() as u64,
-        ] {
-            order.number(number);
-        }
-        for &(which, soft, hard) in held.limits {
-            for number in [u64::from(which), soft, hard] {
-                order.number(number);
-            }
-        }
-        order.string(what.program);
-        order.string(directory);
-        order.string(what.goes_to.unwrap_or_default());
-        for argument in what.argv {
-            order.string(argument);
-        }
-        for entry in what.env.c_strings() {
-            order.string(entry);
-        }
-        order
-    }
-
-    fn number(&mut self, number: u64) {
-        self.body.extend(number.to_ne_bytes());
-    }
-
-    fn string(&mut self, string: &CStr) {
-        self.body.extend(string.to_bytes_with_nul());
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let length = self.body.len() as u64;
-        [&length.to_ne_bytes(), self.body.as_slice()].concat()
-    }
-}
-
-/// An order as it is read.
-struct OrderReader<'a>(&'a [u8]);
-
-impl<'a> OrderReader<'a> {
-    fn number(&mut self) -> Option<u64> {
-        let (number, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_ne_bytes(*number))
-    }
-
-    fn flag(&mut self) -> Option<bool> {
-        Some(self.number()? != 0)
-    }
-
-    fn count(&mut self) -> Option<usize> {
-        usize::try_from(self.number()?).ok()
-    }
-
-    fn string(&mut self) -> Option<&'a CStr> {
-        let string = CStr::from_bytes_until_nul(self.0).ok()?;
-        self.0 = self.0.get(string.to_bytes_with_nul().len()..)?;
-        Some(string)
-    }
-}
-
-/// Sends all of it; descriptors travel with the beginning.
-fn send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut sent = 0;
-    while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
-        let parts = [IoSlice::new(rest)];
-        match rustix::net::sendmsg(socket, &parts, &mut control, SendFlags::NOSIGNAL) {
-            Ok(count) => {
-                sent += count;
-                control.clear();
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
-fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let count = loop {
-        let parts = &mut [IoSliceMut::new(buffer)];
-        match rustix::net::recvmsg(socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
-            Ok(message) => break message.bytes,
-            Err(rustix::io::Errno::INTR) => {}
-            // It ended without having read what it was sent.
-            Err(rustix::io::Errno::CONNRESET) => break 0,
-            Err(error) => return Err(error.into()),
-        }
+/// The life of a waiter, until it executes something.
+extern "C" fn wait_inside(start: *mut c_void) -> c_int {
+    // SAFETY: `WaiterPlace::start` passes this, and waits until this process has said that it is
+    // ready; the desk is there for as long as it lives, and the socket is its own until then.
+    #[expect(unsafe_code, reason = "a plain function gets a plain pointer")]
+    let (desk, bonds, socket) = unsafe {
+        let start = &*start.cast_const().cast::<WaiterStart<'_>>();
+        (
+            start.desk,
+            start.bonds,
+            BorrowedFd::borrow_raw(start.desk.socket),
+        )
     };
-    let mut fds = Vec::new();
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(received) = message {
-            fds.extend(received);
-        }
-    }
-    Ok((count, fds))
-}
-
-/// The life of a waiter, until it executes something. Nothing of its keeper's memory is left then.
-pub(super) fn wait_inside(socket: &OwnedFd, bonds: &Bonds<'_>) -> ! {
-    let watcher = bonds.watcher.as_ref().map(AsRawFd::as_raw_fd);
-    let ours = [socket.as_raw_fd(), bonds.ruleset.as_raw_fd()];
-    let ours: Vec<RawFd> = ours.into_iter().chain(watcher).collect();
-    let kept = keep_only(&ours);
-    if let Err(step) = kept
-        .map_err(|_| LaunchStep::Descriptors)
-        .and_then(|()| give_up(bonds))
-    {
+    if let Err(step) = get_ready(socket, bonds) {
         say_failed(socket, step, io::Error::last_os_error().raw_os_error());
         exit_now(1);
     }
-    seclude();
     let _ = send(socket, &[READY], &[]);
-    while let Some((body, fds)) = next_order(socket) {
-        let mut order = OrderReader(&body);
-        let failed = match order.number() {
-            Some(OPEN_TERMINAL) => match open_terminal(socket) {
+    let mut asked = [0];
+    while let Ok((1, fds)) = receive(socket, &mut asked) {
+        let failed = match asked {
+            [OPEN_TERMINAL] => match open_terminal(socket) {
                 Ok(()) => continue,
                 Err(error) => Some((LaunchStep::Terminal, error.raw_os_error())),
             },
-            Some(EXECUTE) => carry_out(&mut order, fds),
+            [EXECUTE] => carry_out(desk, fds),
             _ => None,
         };
         let (step, errno) = failed.unwrap_or((LaunchStep::Process, None));
@@ -263,105 +204,60 @@ pub(super) fn wait_inside(socket: &OwnedFd, bonds: &Bonds<'_>) -> ! {
     exit_now(0)
 }
 
-fn give_up(bonds: &Bonds<'_>) -> Result<(), LaunchStep> {
+/// Lets go of what was inherited, and gives up all that is to be given up. May allocate: nobody
+/// else who has this memory does anything meanwhile.
+fn get_ready(socket: BorrowedFd<'_>, bonds: &Bonds<'_>) -> Result<(), LaunchStep> {
+    let watcher = bonds.watcher.as_ref().map(AsRawFd::as_raw_fd);
+    let ours = [socket.as_raw_fd(), bonds.ruleset.as_raw_fd()];
+    let ours: Vec<RawFd> = ours.into_iter().chain(watcher).collect();
+    keep_only(&ours).map_err(|_| LaunchStep::Descriptors)?;
     let plain = bonds.plain().map_err(|_| LaunchStep::Bonds)?;
     // SAFETY: this process is to execute something, and has no handlers; the filter is borrowed.
     #[expect(unsafe_code, reason = "the steps before an exec are unsafe")]
     unsafe {
         child::lead()?;
-        child::bind(&plain)
+        child::bind(&plain)?;
     }
+    seclude();
+    Ok(())
 }
 
-fn say_failed(socket: &OwnedFd, step: LaunchStep, errno: Option<i32>) {
+fn say_failed(socket: BorrowedFd<'_>, step: LaunchStep, errno: Option<i32>) {
     let [a, b, c, d] = errno.unwrap_or(libc::EINVAL).to_ne_bytes();
     let _ = send(socket, &[FAILED, step.number(), a, b, c, d], &[]);
 }
 
-/// The next order, whole; `None` if the keeper is gone.
-fn next_order(socket: &OwnedFd) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
-    let mut length = [0; size_of::<u64>()];
-    let (count, fds) = receive(socket, &mut length).ok()?;
-    let length = usize::try_from(u64::from_ne_bytes(length)).ok()?;
-    let mut body = vec![
-        0;
-        if count == size_of::<u64>() {
-            length
-        } else {
-            return None;
-        }
-    ];
-    let mut read = 0;
-    while read < body.len() {
-        let (count, _) = receive(socket, body.get_mut(read..)?).ok()?;
-        if count == 0 {
-            return None;
-        }
-        read += count;
-    }
-    Some((body, fds))
-}
-
-/// Executes what was ordered. Returns the step that failed, and its error.
-fn carry_out(order: &mut OrderReader<'_>, fds: Vec<OwnedFd>) -> Option<(LaunchStep, Option<i32>)> {
-    let (takes_terminal, has_group) = (order.flag()?, order.flag()?);
-    let (extra_count, is_compared) = (order.count()?, order.flag()?);
-    let expected = (order.number()?, order.number()?);
-    let (is_told_goal, limit_count, argument_count) =
-        (order.flag()?, order.count()?, order.count()?);
-    let mut limits = Vec::new();
-    for _ in 0..limit_count {
-        let which = u32::try_from(order.number()?).ok()?;
-        limits.push((which, order.number()?, order.number()?));
-    }
-    let (program, directory, goal) = (order.string()?, order.string()?, order.string()?);
-    let mut argv: Vec<*const c_char> = Vec::with_capacity(argument_count + 1);
-    for _ in 0..argument_count {
-        argv.push(order.string()?.as_ptr());
-    }
-    argv.push(ptr::null());
-    let mut env: Vec<*const c_char> = Vec::new();
-    while let Some(entry) = order.string() {
-        env.push(entry.as_ptr());
-    }
-    env.push(ptr::null());
+/// Executes what is on the desk. Returns the step that failed, and its error.
+fn carry_out(desk: &WaiterDesk, fds: ReceivedDescriptors) -> Option<(LaunchStep, Option<i32>)> {
+    let order = desk.order.load(Ordering::Acquire);
+    // SAFETY: the keeper waits for the answer to what it has put there, and keeps it until then.
+    #[expect(unsafe_code, reason = "a desk has a plain pointer")]
+    let order = unsafe { order.as_ref()? };
     // The program has them from here on.
-    let mut fds = fds.into_iter().map(OwnedFd::into_raw_fd);
+    let mut fds = fds.into_iter().flatten().map(OwnedFd::into_raw_fd);
     let stdio = [fds.next()?, fds.next()?, fds.next()?];
-    let mut extra: Vec<RawFd> = fds.by_ref().take(extra_count).collect();
+    let mut extra = [TRAVELS; MOST_DESCRIPTORS];
+    for place in extra.get_mut(..order.extra_count)? {
+        *place = fds.next()?;
+    }
     let child = Child {
-        program: program.as_ptr(),
-        argv: argv.as_ptr(),
-        env: env.as_ptr(),
-        directory: ChildDirectory::Path(
-            directory.as_ptr(),
-            is_compared.then_some(expected),
-            if is_told_goal {
-                goal.as_ptr()
-            } else {
-                ptr::null()
-            },
-        ),
         stdio,
         extra: extra.as_mut_ptr(),
-        extra_count: extra.len(),
-        controls: if takes_terminal {
-            Controls::Stdout
+        group: if order.group.is_some() {
+            Some(fds.next()?)
         } else {
-            Controls::Nothing
+            None
         },
-        group: if has_group { Some(fds.next()?) } else { None },
-        limits: limits.as_ptr(),
-        limit_count: limits.len(),
+        ..*order
     };
-    // SAFETY: everything that it points to is in this function's hands.
+    // SAFETY: everything that it points to is in this function's hands, or the keeper's, who waits.
     #[expect(unsafe_code, reason = "the steps before an exec are unsafe")]
     let failed = unsafe { child::become_program(&child) };
     Some((failed, io::Error::last_os_error().raw_os_error()))
 }
 
 /// Opens a terminal in this view, so that its name there is its name, and sends both ends.
-fn open_terminal(socket: &OwnedFd) -> io::Result<()> {
+fn open_terminal(socket: BorrowedFd<'_>) -> io::Result<()> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = rustix::pty::openpt(flags)?;
     rustix::pty::unlockpt(&ours)?;

@@ -1,5 +1,6 @@
 //! Connecting to a host for a command: resolves its name once, judges what it leads to, dials.
 
+use super::near;
 use crate::hosts::HostRules;
 use std::fmt;
 use std::io;
@@ -54,9 +55,14 @@ pub(super) fn dial(rules: &HostRules, target: &Target) -> Result<TcpStream, NoCo
         return Err(NoConnection::Refused(reason));
     }
     let found = resolve(rules, target).map_err(NoConnection::Failed)?;
+    // Asked each time: a machine gets other addresses while a command runs.
+    let near = near::networks();
     let is_literal = target.host.parse::<IpAddr>().is_ok();
     let is_allowed = |address: &&SocketAddr| {
-        is_literal || rules.allows_found(&target.host, address.ip(), target.port)
+        let (host, found) = (&target.host, address.ip());
+        let is_far = || !near.iter().any(|network| network.has(found));
+        (is_literal || rules.allows_found(host, found, target.port))
+            && (rules.means(host, found, target.port) || is_far())
     };
     let allowed: Vec<_> = found.iter().filter(is_allowed).collect();
     if let (Some(first), true) = (found.first(), allowed.is_empty()) {

@@ -15,6 +15,7 @@
 mod dial;
 mod inside;
 mod names;
+mod near;
 mod opening;
 mod relay;
 mod serve;

@@ -9,6 +9,8 @@
 //! | [`home`] | directories and an environment that touch nothing of the machine's user |
 //! | [`leak`] | the check that a test left no process, descriptor or file behind |
 //! | [`binary`] | runs of the built `bashd`, as one block of text with volatile parts redacted |
+//! | [`far_machine`] | a machine of its own root, processes, network and sshd, by namespaces |
+//! | [`slow_wire`] | a wire to it that is long |
 //! | [`cases`] | data-driven cases from TOML files |
 //! | [`forked`] | a fork without exec, as some hosts make it |
 //! | [`unprivileged`] | a test run again as a user without rights |
@@ -26,6 +28,7 @@
 
 pub mod binary;
 pub mod cases;
+pub mod far_machine;
 pub mod forked;
 pub mod home;
 pub mod keeper_hook;
@@ -35,10 +38,12 @@ pub mod processes;
 pub mod redact;
 pub mod repeat;
 pub mod set_id;
+pub mod slow_wire;
 pub mod sources;
 pub mod unprivileged;
 
 pub use binary::{Binary, Transcript};
+pub use far_machine::FarMachine;
 pub use home::Home;
 pub use keeper_hook::MARK;
 pub use leak::Leaks;

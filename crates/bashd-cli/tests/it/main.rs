@@ -26,6 +26,7 @@
 //! | `check` | `check`: verdicts for people and programs; safe mode and tools on `run`, too |
 //! | `effects` | `try`, `changes`, `undo`: held, applied, discarded, undone; conflicts, refusals |
 //! | `fairness` | honest clients beside hostile ones: how much longer their calls take |
+//! | `far` | places on far machines of our own, with 22 kinds of faults |
 //! | `held_up` | what a process that stands still can hold up, and for whom |
 //! | `hook` | `hook`: its answers to every agent, and that it never fails open |
 //! | `in_the_way` | what lies in the place of a file of ours, or holds its lock |
@@ -76,6 +77,7 @@ mod doctor;
 mod documents;
 mod effects;
 mod fairness;
+mod far;
 mod held_up;
 mod hook;
 mod in_the_way;

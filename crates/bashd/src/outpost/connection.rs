@@ -146,7 +146,7 @@ impl Connection<'_> {
                 });
                 Ok(())
             }
-            ToOutpost::Ping => self.outbox.urgent(CONTROL, &FromOutpost::Pong),
+            ToOutpost::Ping => self.outbox.urgent_once(CONTROL, &FromOutpost::Pong),
             ToOutpost::Pong => Ok(()),
         }
     }

@@ -3,10 +3,9 @@
 //! What it writes to stderr, and its status, are shown if it fails. They never say anything about a
 //! command.
 
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,10 +14,13 @@ use tokio::net::unix::pipe;
 /// Bytes of its last words that are shown.
 const LAST_WORDS: usize = 2048;
 
+/// Lines of them: a banner has many.
+const LAST_LINES: usize = 5;
+
 /// A carrier that runs; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Carrier {
-    process: OwnedFd,
+    pid: Pid,
     words: Arc<Mutex<LastWords>>,
 }
 
@@ -59,24 +61,24 @@ impl Carrier {
         drop(command); // and with it our hold on its ends, so that their close shows
         let mut child = child?;
         let pid = Pid::from_child(&child);
-        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty());
-        let process = process.inspect_err(|_| drop(child.kill()))?;
         let words = Arc::new(Mutex::new(LastWords::default()));
         let heard = Arc::clone(&words);
         let listening = std::thread::Builder::new().name("bashd-carrier".to_owned());
         let stderr = child.stderr.take();
         listening.spawn(move || listen(child, stderr, &heard))?;
-        Ok((Self { process, words }, (to_it, from_it)))
+        Ok((Self { pid, words }, (to_it, from_it)))
     }
 
     /// What it said last, and how it ended if it has.
     pub(crate) fn last_words(&self) -> String {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let said = String::from_utf8_lossy(&words.text);
-        let lines: Vec<String> = (said.lines())
-            .map(|line| crate::output::plain(line.as_bytes()))
-            .filter(|line| !line.trim().is_empty())
-            .collect();
+        let lines = (said
+            .lines()
+            .map(|line| crate::output::plain(line.as_bytes())))
+        .filter(|line| !line.trim().is_empty());
+        let mut lines: Vec<String> = lines.collect();
+        lines.drain(..lines.len().saturating_sub(LAST_LINES));
         match (&words.ended, lines.is_empty()) {
             (Some(how), true) => how.clone(),
             (Some(how), false) => format!("{} ({how})", lines.join("; ")),
@@ -90,9 +92,13 @@ impl Carrier {
         words.was_killed
     }
 
-    /// Ends it.
+    /// Ends it, and what it started in its group, such as the ssh of a script.
     pub(crate) fn end(&self) {
-        let _ = rustix::process::pidfd_send_signal(&self.process, Signal::KILL);
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        // Until it was waited for nobody else can have its number.
+        if words.ended.is_none() {
+            let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+        }
     }
 }
 
@@ -114,8 +120,11 @@ fn listen(mut child: Child, stderr: Option<ChildStderr>, words: &Mutex<LastWords
             text.drain(..excess);
         }
     }
-    let ended = child.wait();
+    // It keeps its number until its end is written down.
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let _ = rustix::process::waitid(WaitId::Pid(Pid::from_child(&child)), options);
     let mut words = lock();
+    let ended = child.wait();
     words.was_killed = (ended.as_ref()).is_ok_and(|status| status.signal().is_some());
     words.ended = Some(match ended {
         Ok(status) => status.to_string(),

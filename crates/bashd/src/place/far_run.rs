@@ -27,8 +27,8 @@ use tokio_util::sync::CancellationToken;
 /// Pause before the second attempt to reach a place that was lost; each further one is twice that.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest such pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest such pause: who comes back is found within a second.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// How long a cancelled call waits, past its grace, to hear that its command has ended.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(1);
@@ -266,7 +266,8 @@ impl OrderedAway {
             }
             Conclusion::Cancelled => never_begun(RunFailure::CancelledBeforeStart),
             Conclusion::Lost => self.unknown("its outpost ended while the command ran", false),
-            Conclusion::Unknown => self.unknown("the machine was started anew", false),
+            // Only asked for after a new start, and by who cancelled.
+            Conclusion::Unknown => self.unknown("nothing is known of it there any more", false),
         }
     }
 

@@ -36,6 +36,9 @@ const MOST_NOISE: usize = 4 * 1024 * 1024;
 /// How much of the end of that is kept.
 const KEPT_NOISE: usize = 4096;
 
+/// What stands before the last line of what a machine printed.
+const PRINTED: &str = " after it printed: ";
+
 /// How long the last messages of a process may take to be written.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
@@ -175,7 +178,7 @@ impl Link {
                     let bytes = buffer.get(..count).unwrap_or_default();
                     for (channel, message) in assembler.push(bytes)? {
                         match wire::decode(&message)? {
-                            FromOutpost::Ping => outbox.urgent(CONTROL, &ToOutpost::Pong)?,
+                            FromOutpost::Ping => outbox.urgent_once(CONTROL, &ToOutpost::Pong)?,
                             message => lock(&routes).pass_on(channel, message)?,
                         }
                     }
@@ -388,7 +391,7 @@ impl Noise {
         let mut lines = text.lines().rev();
         let last = lines.find(|line| !line.trim().is_empty());
         let last = last.map(|line| crate::output::plain(line.as_bytes()));
-        last.map_or_else(String::new, |line| format!(" after it printed: {line}"))
+        last.map_or_else(String::new, |line| format!("{PRINTED}{line}"))
     }
 }
 
@@ -402,8 +405,12 @@ pub(crate) struct DialFailure {
 impl DialFailure {
     /// What went wrong, or rather what the carrier said about it.
     fn of(carrier: &Carrier, why: &str) -> Self {
-        let words = carrier.last_words();
-        let words = if words.is_empty() { why } else { &words };
+        let words = match carrier.last_words() {
+            words if words.is_empty() => why.to_owned(),
+            // What the login printed says more than that it ended.
+            words if why.contains(PRINTED) => format!("{why}; {words}"),
+            words => words,
+        };
         Self {
             error: Error::new(ErrorKind::Place, format!("no outpost answers: {words}")),
             was_killed: carrier.was_killed(),

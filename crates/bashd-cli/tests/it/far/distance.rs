@@ -1,0 +1,151 @@
+//! Wires that are long or narrow, and floods at their other end.
+
+use super::{Far, PATIENCE, SLACK, error_of, wait_until, whole};
+use bashd::{Call, Engine, Request};
+use bashd_testkit::repeat;
+use bashd_testkit::slow_wire::SlowWire;
+use std::fs;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+fn wire(far: &Far, one_way: Duration) -> SlowWire {
+    let address = SocketAddr::from((far.machine.address, 22));
+    let wire = SlowWire::to(address, one_way);
+    let port = wire.port;
+    far.machine.ssh_setting(&format!(
+        "HostName 127.0.0.1
+Port {port}"
+    ));
+    wire
+}
+
+/// The least time of some calls: a busy machine only adds to it.
+fn best(far: &Far, engine: &Engine) -> Duration {
+    let calls = (0..10).map(|_| {
+        let begun = Instant::now();
+        let reply = far.run(engine, Request::new("true"));
+        assert_eq!(reply.exit_code, Some(0), "{reply:?}");
+        begun.elapsed()
+    });
+    calls.min().unwrap()
+}
+
+#[test]
+fn fault_26_a_call_costs_one_round_trip() {
+    let Some(far) = whole() else { return };
+    let near = best(&far, &far.engine(|_| {}));
+    for trip in [Duration::from_millis(40), Duration::from_millis(200)] {
+        let _wire = wire(&far, trip / 2);
+        let took = best(&far, &far.engine(|_| {}));
+        assert!(took >= trip, "the wire is not long: {took:?}");
+        // Half a round trip more would be another one.
+        assert!(
+            took < near + trip + trip / 2,
+            "{took:?} at {trip:?}, and {near:?} without"
+        );
+    }
+}
+
+#[test]
+fn fault_26_a_narrow_wire_holds_up_no_call() {
+    let Some(far) = whole() else { return };
+    let Some(()) = far.machine.narrow("1mbit") else {
+        return;
+    };
+    let engine = far.engine(|_| {});
+    assert_eq!(far.run(&engine, Request::new("true")).exit_code, Some(0));
+    let (cancel, running) = (CancellationToken::new(), engine.clone());
+    let call =
+        Call::from(Request::new("touch begun; sleep 60").on("far")).cancel_by(cancel.clone());
+    let call = far.runtime.spawn(async move { running.run(call).await });
+    far.until_begun();
+    // Half a megabyte on its way there takes four seconds.
+    let much = Request::new("wc -c").stdin(vec![b'x'; 500_000]).on("far");
+    let running = engine.clone();
+    let bulk = far.runtime.spawn(async move { running.run(much).await });
+    std::thread::sleep(Duration::from_millis(300));
+    let begun = Instant::now();
+    cancel.cancel();
+    let reply = far.wait(call).unwrap();
+    let took = begun.elapsed();
+    // What is in the buffers of pipes, ssh and the kernel can't be overtaken any more.
+    assert!(
+        reply.cancelled || error_of(&reply).contains("told to end"),
+        "{reply:?}"
+    );
+    assert!(!bulk.is_finished(), "the bulk was there before");
+    assert!(took < Duration::from_secs(3) + SLACK / 2, "{took:?}");
+    wait_until("the end of the command", || {
+        far.machine.running("sleep 60").is_empty()
+    });
+    assert_eq!(far.wait(bulk).unwrap().output.trim(), "500000");
+}
+
+/// Bytes that are resident in this process.
+fn resident() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[test]
+fn fault_25_a_flood_that_nobody_reads_costs_neither_wire_nor_memory() {
+    let Some(far) = whole() else { return };
+    let wire = wire(&far, Duration::ZERO);
+    let engine = far.engine(|_| {});
+    assert_eq!(
+        far.run(&engine, Request::new("yes | head -c 1000000"))
+            .exit_code,
+        Some(0)
+    );
+    let ((_, before), memory) = (wire.bytes(), resident());
+    let gibibytes: u64 = if repeat::is_soak() { 10 } else { 1 };
+    let request =
+        Request::new(format!("yes | head -c {gibibytes}G")).timeout(Duration::from_secs(300));
+    let reply = far.run(&engine, request);
+    assert_eq!(
+        (reply.exit_code, reply.output_bytes),
+        (Some(0), gibibytes << 30),
+        "{reply:?}"
+    );
+    let sent = wire.bytes().1 - before;
+    // What the reply shows, and up to a mebibyte that is stored of it.
+    assert!(sent < 256 * 1024, "{sent} bytes came");
+    let grown = resident().saturating_sub(memory);
+    assert!(grown < 4 << 20, "{grown} bytes more");
+}
+
+#[test]
+fn fault_25_a_hundred_followers_of_a_flood_hold_up_nobody() {
+    let Some(far) = whole() else { return };
+    let engine = far.engine(|_| {});
+    let calls: Vec<_> = (0..100)
+        .map(|_| {
+            let call = Call::from(
+                Request::new("yes")
+                    .timeout(Duration::from_secs(3))
+                    .on("far"),
+            );
+            let engine = engine.clone();
+            // Events are asked for, and the first is never taken.
+            far.runtime.spawn(async move {
+                let mut run = engine.stream(call);
+                let _first = run.next().await;
+                tokio::time::sleep(PATIENCE).await;
+                drop(run);
+            })
+        })
+        .collect();
+    wait_until("the floods", || far.machine.running("yes").len() > 50);
+    let begun = Instant::now();
+    assert_eq!(far.run(&engine, Request::new("exit 4")).exit_code, Some(4));
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begun.elapsed()
+    );
+    for call in calls {
+        call.abort();
+    }
+    wait_until("their end", || far.machine.running("yes").is_empty());
+}

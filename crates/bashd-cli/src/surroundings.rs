@@ -177,15 +177,6 @@ pub(crate) fn this_program() -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// What the commands of an outpost inherit: it stays, so it is in the home.
-pub(crate) fn for_outpost() -> bashd::Surroundings {
-    let home = env::home_dir().filter(|home| home.is_dir());
-    bashd::Surroundings {
-        cwd: home.unwrap_or_else(|| PathBuf::from("/")),
-        env: env::vars_os().collect(),
-    }
-}
-
 /// What a single command inherits. If the current directory is gone, its former path is used, so
 /// that there is a reply that says which directory is missing.
 pub(crate) fn for_one_command() -> bashd::Surroundings {

@@ -268,6 +268,15 @@ pub(crate) struct OutpostOptions {
     /// Leave after this many seconds without anything to do.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600")]
     pub(crate) idle: Duration,
+    /// Compare this program with its SHA-256, and do nothing else.
+    #[arg(long, value_name = "SHA256")]
+    pub(crate) check: Option<String>,
+    /// The outpost of this build.
+    #[arg(long)]
+    pub(crate) build: Option<String>,
+    /// The state directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) state: Option<std::path::PathBuf>,
 }
 
 /// What happens at the timeout.

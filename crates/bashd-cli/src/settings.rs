@@ -83,8 +83,11 @@ impl ConfigInForce {
     }
 }
 
-/// A place whose carrier is left open is reached by this program itself.
+/// A place whose carrier is left open is reached by this program itself, and what is sent to others
+/// is beside it.
 fn reached_by_this_program(place: &mut PlaceSettings) {
+    place.programs.directories = surroundings::data_dirs();
+    place.programs.own = Some(surroundings::this_program().into());
     if let PlaceKind::Pipe { command } = &mut place.kind
         && command.is_empty()
     {

@@ -177,28 +177,6 @@ pub(crate) fn this_program() -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// What is only true of one login. A bash that finds the first two takes itself for that login's
-/// shell, and reads the rc file, whatever that prints.
-const OF_A_LOGIN: [&str; 5] = [
-    "SSH_CLIENT",
-    "SSH2_CLIENT",
-    "SSH_CONNECTION",
-    "SSH_TTY",
-    "SSH_ORIGINAL_COMMAND",
-];
-
-/// What the commands of an outpost inherit: it stays, so it is in the home, and no login's.
-pub(crate) fn for_outpost() -> bashd::Surroundings {
-    let home = env::home_dir().filter(|home| home.is_dir());
-    let is_lasting = |name: &OsStr| OF_A_LOGIN.iter().all(|known| name != *known);
-    bashd::Surroundings {
-        cwd: home.unwrap_or_else(|| PathBuf::from("/")),
-        env: env::vars_os()
-            .filter(|(name, _)| is_lasting(name))
-            .collect(),
-    }
-}
-
 /// What a single command inherits. If the current directory is gone, its former path is used, so
 /// that there is a reply that says which directory is missing.
 pub(crate) fn for_one_command() -> bashd::Surroundings {

@@ -139,9 +139,8 @@ impl Engine {
         let warnings = Mutex::new(problems);
         let desk = ApprovalDesk::new(&config.state_dir);
         let places = config.places.iter().cloned();
-        let places = places
-            .map(|place| Arc::new(FarPlace::new(place, surroundings.env.clone())))
-            .collect();
+        let place = |place| FarPlace::new(place, &config.places, surroundings.env.clone());
+        let places = places.map(|settings| Arc::new(place(settings))).collect();
         Ok(Self(Arc::new(EngineCore {
             config,
             surroundings,

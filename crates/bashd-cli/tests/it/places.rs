@@ -1,6 +1,8 @@
 //! `run --on` and the library at a place of kind `pipe`: the same replies as here, and what happens
 //! when carriers and outposts are killed, lie, or never answer.
 
+mod upload;
+
 use crate::console::over_ssh::Sshd;
 use bashd::place::{PlaceKind, PlaceSettings};
 use bashd::{Config, Engine, KeeperSource, Reply, Request, Surroundings};

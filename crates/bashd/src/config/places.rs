@@ -31,8 +31,12 @@ struct PlaceTable {
     cwd: Option<PathBuf>,
     #[serde(default)]
     pass: Vec<String>,
+    via: Option<String>,
+    program: Option<PathBuf>,
+    upload_to: Option<PathBuf>,
     connect_seconds: Option<u64>,
     patience_seconds: Option<u64>,
+    idle_seconds: Option<f64>,
 }
 
 /// Reads the places of a file.
@@ -46,7 +50,31 @@ pub(super) fn read(file: &ConfigFile) -> Result<Vec<PlaceSettings>> {
     let place = |(name, table): (String, PlaceTable)| {
         settings(&name, table).map_err(|problem| complain(&format!("`{name}`: {problem}")))
     };
-    places.into_iter().map(place).collect()
+    let places: Vec<PlaceSettings> = places.into_iter().map(place).collect::<Result<_>>()?;
+    for place in &places {
+        check_way(place, &places).map_err(|problem| complain(&problem))?;
+    }
+    Ok(places)
+}
+
+/// Whether the places on the way to one are there, and lead to it.
+fn check_way(place: &PlaceSettings, places: &[PlaceSettings]) -> Result<(), String> {
+    let name = &place.name;
+    let mut at = place;
+    for _ in 0..places.len() {
+        let Some(via) = &at.via else {
+            return Ok(());
+        };
+        let next = places.iter().find(|place| place.name == *via);
+        let next = next.ok_or_else(|| format!("`{name}`: there is no place `{via}`"))?;
+        if !matches!(next.kind, PlaceKind::Ssh { .. }) {
+            return Err(format!(
+                "`{name}`: only a place of kind `ssh` leads to others"
+            ));
+        }
+        at = next;
+    }
+    Err(format!("`{name}`: the way to it by `via` is a circle"))
 }
 
 fn settings(name: &str, table: PlaceTable) -> Result<PlaceSettings, String> {
@@ -61,12 +89,27 @@ fn settings(name: &str, table: PlaceTable) -> Result<PlaceSettings, String> {
         .iter()
         .flat_map(|(near, far)| [near, far])
         .chain(&table.cwd)
+        .chain(&table.upload_to)
     {
         if !path.is_absolute() {
             return Err(format!("{} must begin with a slash", path.display()));
         }
     }
+    if let Some(to) = table.upload_to.as_ref().and_then(|to| to.to_str())
+        && !is_plain_path(to)
+    {
+        return Err(format!(
+            "`upload_to` is a path without blanks and quotes, not `{to}`"
+        ));
+    }
+    if matches!(&kind, PlaceKind::Pipe { command } if command.is_empty()) && table.via.is_some() {
+        return Err("a place of kind `pipe` behind another one needs a `command`".to_owned());
+    }
     let mut place = PlaceSettings::new(name, kind);
+    place.via = table.via;
+    place.program = table.program;
+    place.upload_to = table.upload_to;
+    place.idle = (table.idle_seconds).and_then(|idle| Duration::try_from_secs_f64(idle).ok());
     place.map = table.map.into_iter().collect();
     place.cwd = table.cwd;
     place.pass = table.pass;
@@ -90,16 +133,14 @@ fn kind(table: &PlaceTable) -> Result<PlaceKind, String> {
             if host.is_empty() || host.starts_with('-') {
                 return Err(format!("`{host}` is no host"));
             }
-            let bin = bin.clone().unwrap_or_else(|| "bashd".to_owned());
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+~".contains(c);
-            if bin.is_empty() || !bin.chars().all(is_plain) {
+            if let Some(bin) = bin.as_ref().filter(|bin| !is_plain_path(bin)) {
                 return Err(format!(
                     "`bin` is a path without blanks and quotes, not `{bin}`"
                 ));
             }
             Ok(PlaceKind::Ssh {
                 host: host.clone(),
-                bin,
+                bin: bin.clone(),
             })
         }
         ("ssh", Some(_), ..) => Err("a place of kind `ssh` has no `command`".to_owned()),
@@ -111,6 +152,12 @@ fn kind(table: &PlaceTable) -> Result<PlaceKind, String> {
             "there is no kind `{other}`: there are `pipe` and `ssh`"
         )),
     }
+}
+
+/// Whether a path there means the same in every shell.
+fn is_plain_path(path: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+~".contains(c);
+    !path.is_empty() && path.chars().all(is_plain)
 }
 
 #[cfg(test)]
@@ -166,6 +213,22 @@ mod tests {
             (
                 "[places.'a b']\nkind = 'pipe'",
                 "`a b`: a name has letters, digits, `-` and `_`",
+            ),
+            (
+                "[places.x]\nkind = 'ssh'\nhost = 'h'\nvia = 'y'",
+                "`x`: there is no place `y`",
+            ),
+            (
+                "[places.x]\nkind = 'ssh'\nhost = 'h'\nvia = 'x'",
+                "`x`: the way to it by `via` is a circle",
+            ),
+            (
+                "[places.x]\nkind = 'ssh'\nhost = 'h'\nvia = 'y'\n[places.y]\nkind = 'pipe'",
+                "`x`: only a place of kind `ssh` leads to others",
+            ),
+            (
+                "[places.x]\nkind = 'ssh'\nhost = 'h'\nupload_to = '/a b'",
+                "`x`: `upload_to` is a path without blanks and quotes, not `/a b`",
             ),
             (
                 "[places.x]\nkind = 'pipe'\ncwd = 'a'",

@@ -188,7 +188,7 @@ fn welcome(outpost: &Outpost) -> Welcome {
     let home = env.iter().find(|(name, _)| name == "HOME");
     Welcome {
         version: VERSION,
-        build: BUILD.to_owned(),
+        build: (outpost.settings.build.clone()).unwrap_or_else(|| BUILD.to_owned()),
         boot: told("random/boot_id"),
         pid: std::process::id(),
         user: rustix::process::getuid().as_raw(),

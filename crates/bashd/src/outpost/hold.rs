@@ -33,13 +33,13 @@ pub enum Dialled {
 }
 
 /// Reaches the outpost of a state directory. While the result is being made nobody else dials.
-pub fn dial(state: &Path) -> io::Result<Dialled> {
+pub fn dial(state: &Path, build: Option<&str>) -> io::Result<Dialled> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(state)?;
     let _alone = lock(state)?;
-    let at = Directory::open(state)?;
+    let at = Directory::open(state, build)?;
     if let Ok(stream) = UnixStream::connect(at.socket()) {
         return Ok(Dialled::Connected(stream));
     }
@@ -63,9 +63,9 @@ pub fn listener_of_stdin() -> io::Result<UnixListener> {
 }
 
 /// Takes the name away by which an outpost is found.
-pub(super) fn leave(state: &Path) -> io::Result<()> {
+pub(super) fn leave(state: &Path, build: Option<&str>) -> io::Result<()> {
     let _alone = lock(state)?;
-    fs::remove_file(Directory::open(state)?.socket())
+    fs::remove_file(Directory::open(state, build)?.socket())
 }
 
 fn lock(state: &Path) -> io::Result<File> {
@@ -81,16 +81,30 @@ fn lock(state: &Path) -> io::Result<File> {
 
 /// The state directory by a descriptor: the name of a socket may have a hundred bytes, and a
 /// directory's name more.
-struct Directory(OwnedFd);
+struct Directory {
+    fd: OwnedFd,
+    /// The outpost's name in it: another build has one of its own.
+    name: String,
+}
+
+/// Digits of a hash that tell programs apart.
+const DIGITS: usize = 16;
 
 impl Directory {
-    fn open(state: &Path) -> io::Result<Self> {
+    fn open(state: &Path, build: Option<&str>) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self(rustix::fs::open(state, flags, Mode::empty())?))
+        let build = build.map_or(BUILD.to_owned(), |build| {
+            let plain = build.chars().filter(char::is_ascii_alphanumeric);
+            plain.take(DIGITS).collect()
+        });
+        Ok(Self {
+            fd: rustix::fs::open(state, flags, Mode::empty())?,
+            name: format!("outpost-{build}"),
+        })
     }
 
     fn socket(&self) -> PathBuf {
-        let fd = self.0.as_raw_fd();
-        PathBuf::from(format!("/proc/self/fd/{fd}/outpost-{BUILD}"))
+        let fd = self.fd.as_raw_fd();
+        PathBuf::from(format!("/proc/self/fd/{fd}/{}", self.name))
     }
 }

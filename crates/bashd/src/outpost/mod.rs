@@ -44,6 +44,8 @@ pub struct OutpostSettings {
     pub idle: Duration,
     /// How long a run goes on, and its end is kept, while nobody is connected who asked for it.
     pub orphaned: Duration,
+    /// Which program it is, if not just this version.
+    pub build: Option<String>,
 }
 
 impl OutpostSettings {
@@ -54,6 +56,7 @@ impl OutpostSettings {
             surroundings,
             idle: Duration::from_mins(10),
             orphaned: Duration::from_mins(10),
+            build: None,
         }
     }
 }
@@ -95,7 +98,10 @@ pub async fn serve(settings: OutpostSettings, listener: UnixListener) -> io::Res
             Err(_) if outpost.is_busy() => {}
             // Who came between the last look and the end of the name is still served.
             Err(_) if !is_leaving => {
-                hold::leave(&outpost.settings.state_dir)?;
+                let OutpostSettings {
+                    state_dir, build, ..
+                } = &outpost.settings;
+                hold::leave(state_dir, build.as_deref())?;
                 is_leaving = true;
             }
             Err(_) => return Ok(()),

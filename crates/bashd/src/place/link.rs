@@ -6,11 +6,7 @@
 
 use super::carrier::{Carrier, CarrierStream};
 use super::outbox::FrameQueue;
-use super::ssh::LineMark;
-use super::wire::{
-    self, Assembler, CONTROL, FarPiece, FromOutpost, MOST_FROM_OUTPOST, ToOutpost, VERSION, Welcome,
-};
-use crate::error::{Error, ErrorKind};
+use super::wire::{self, Assembler, CONTROL, FarPiece, FromOutpost, ToOutpost, Welcome};
 use crate::event::Stream;
 use crate::output::StreamPiece;
 use crate::output::run_output::length;
@@ -29,15 +25,6 @@ pub(crate) const SILENT: Duration = Duration::from_secs(5);
 
 /// After this long without one the link is given up.
 pub(crate) const GONE: Duration = Duration::from_secs(15);
-
-/// Bytes that a machine may print before an outpost speaks.
-const MOST_NOISE: usize = 4 * 1024 * 1024;
-
-/// How much of the end of that is kept.
-const KEPT_NOISE: usize = 4096;
-
-/// What stands before the last line of what a machine printed.
-const PRINTED: &str = " after it printed: ";
 
 /// How long the last messages of a process may take to be written.
 const LAST_WRITE: Duration = Duration::from_millis(50);
@@ -76,72 +63,21 @@ pub(crate) struct RunChannel {
 }
 
 impl Link {
-    /// Greets the outpost at the other end of a stream.
-    pub(crate) async fn greet(
+    /// A link over a carrier whose outpost has greeted.
+    pub(crate) fn over(
         carrier: Carrier,
-        (mut to_it, mut from_it): CarrierStream,
-        mark: Option<&LineMark>,
-        build: &str,
-    ) -> Result<Self, DialFailure> {
-        let carrier = Arc::new(carrier);
-        let failed = |error: io::Error| DialFailure::of(&carrier, &error.to_string());
-        let hello = ToOutpost::Hello {
-            version: VERSION,
-            build: build.to_owned(),
-        };
-        let hello = wire::encode(&hello).map_err(failed)?;
-        for frame in wire::frames(CONTROL, &hello) {
-            // One that ended is heard below, with its last words.
-            if to_it.write_all(&frame).await.is_err() {
-                break;
-            }
-        }
-        let mut assembler = Assembler::new(MOST_FROM_OUTPOST);
-        let mut first = Vec::new();
-        let mut buffer = vec![0; BUFFER];
-        let mut noise = mark.map(Noise::before);
-        while first.is_empty() {
-            let count = from_it.read(&mut buffer).await.map_err(failed)?;
-            if count == 0 {
-                // Its last words may be a moment behind.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                let said = noise.as_ref().map_or_else(String::new, Noise::said);
-                let why = format!("it ended{said}");
-                return Err(DialFailure::of(&carrier, &why));
-            }
-            let bytes = buffer.get(..count).unwrap_or_default();
-            let behind = match noise.take() {
-                None => bytes.to_vec(),
-                Some(mut before) => {
-                    let Some(behind) = before.pass_over(bytes).map_err(failed)? else {
-                        noise = Some(before);
-                        continue;
-                    };
-                    behind
-                }
-            };
-            first = assembler.push(&behind).map_err(failed)?;
-        }
-        let mut first = first.into_iter();
-        let (_, bytes) = first.next().unwrap_or_default();
-        let welcome = match wire::decode(&bytes).map_err(failed)? {
-            FromOutpost::Welcome(welcome) if welcome.version == VERSION => *welcome,
-            FromOutpost::Welcome(welcome) => {
-                let theirs = welcome.version;
-                let text = format!("it speaks version {theirs}, and this bashd {VERSION}");
-                return Err(DialFailure::of(&carrier, &text));
-            }
-            _ => return Err(DialFailure::of(&carrier, "it does not greet")),
-        };
+        (to_it, from_it): CarrierStream,
+        (assembler, welcome): (Assembler, Welcome),
+    ) -> Self {
         let link = Self {
             outbox: Arc::default(),
             routes: Arc::default(),
             closed: CancellationToken::new(),
-            carrier,
+            carrier: Arc::new(carrier),
             welcome,
         };
         link.attend(to_it, from_it, assembler);
-        Ok(link)
+        link
     }
 
     /// Reads and writes until an end.
@@ -346,74 +282,4 @@ impl Routes {
 
 fn lock(routes: &Mutex<Routes>) -> MutexGuard<'_, Routes> {
     routes.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What a machine prints before an outpost speaks.
-struct Noise {
-    mark: Vec<u8>,
-    /// The end of it: what may be the beginning of the mark, and what is shown if that never comes.
-    end: Vec<u8>,
-    bytes: usize,
-}
-
-impl Noise {
-    fn before(mark: &LineMark) -> Self {
-        Self {
-            mark: mark.bytes(),
-            end: Vec::new(),
-            bytes: 0,
-        }
-    }
-
-    /// What is behind the mark, once that came.
-    fn pass_over(&mut self, bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        self.bytes += bytes.len();
-        self.end.extend(bytes);
-        if let Some(at) = memchr::memmem::find(&self.end, &self.mark) {
-            let behind = self.end.get(at + self.mark.len()..);
-            return Ok(Some(behind.unwrap_or_default().to_vec()));
-        }
-        if self.bytes > MOST_NOISE {
-            let text = format!(
-                "it printed {MOST_NOISE} bytes and no outpost began{}",
-                self.said()
-            );
-            return Err(io::Error::other(text));
-        }
-        let excess = self.end.len().saturating_sub(KEPT_NOISE);
-        self.end.drain(..excess);
-        Ok(None)
-    }
-
-    /// The last line of it, if there is one.
-    fn said(&self) -> String {
-        let text = String::from_utf8_lossy(&self.end);
-        let mut lines = text.lines().rev();
-        let last = lines.find(|line| !line.trim().is_empty());
-        let last = last.map(|line| crate::output::plain(line.as_bytes()));
-        last.map_or_else(String::new, |line| format!("{PRINTED}{line}"))
-    }
-}
-
-/// Why there is no outpost to speak to.
-pub(crate) struct DialFailure {
-    pub(crate) error: Error,
-    /// Whether somebody killed the carrier, so that another may fare better.
-    pub(crate) was_killed: bool,
-}
-
-impl DialFailure {
-    /// What went wrong, or rather what the carrier said about it.
-    fn of(carrier: &Carrier, why: &str) -> Self {
-        let words = match carrier.last_words() {
-            words if words.is_empty() => why.to_owned(),
-            // What the login printed says more than that it ended.
-            words if why.contains(PRINTED) => format!("{why}; {words}"),
-            words => words,
-        };
-        Self {
-            error: Error::new(ErrorKind::Place, format!("no outpost answers: {words}")),
-            was_killed: carrier.was_killed(),
-        }
-    }
 }

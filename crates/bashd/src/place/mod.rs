@@ -10,22 +10,27 @@
 pub(crate) mod carrier;
 pub(crate) mod conclusion;
 pub(crate) mod far_run;
+mod greeting;
+mod line;
 pub(crate) mod link;
 pub(crate) mod order;
 pub(crate) mod outbox;
+mod program;
 mod settings;
-mod ssh;
 pub(crate) mod wire;
 
 pub(crate) use far_run::{FarCall, FarEnd};
+pub use program::ProgramSources;
 pub(crate) use settings::OrderSettings;
 pub use settings::{PlaceKind, PlaceSettings};
 pub use wire::{Assembler, LARGEST_FRAME, frames, is_message, whole_frame};
 
+use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use carrier::Carrier;
+use greeting::{DialFailure, Greeted, Greeter};
 use link::Link;
-use ssh::LineMark;
+use program::ProgramToSend;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Mutex as AsyncMutex;
@@ -38,20 +43,43 @@ pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
 #[derive(Debug)]
 pub(crate) struct FarPlace {
     pub(crate) settings: PlaceSettings,
+    /// The places on the way, the nearest first.
+    through: Vec<PlaceSettings>,
     /// What its carriers inherit.
     env: Vec<(OsString, OsString)>,
     link: AsyncMutex<Option<Arc<Link>>>,
     /// Ids of runs that were cancelled while nobody could be told.
     cancelled: Mutex<Vec<String>>,
+    /// The kind of the machine there, as far as known, and what is sent to it.
+    program: Mutex<(String, Option<Arc<ProgramToSend>>)>,
 }
 
 impl FarPlace {
-    pub(crate) fn new(settings: PlaceSettings, env: Vec<(OsString, OsString)>) -> Self {
+    pub(crate) fn new(
+        settings: PlaceSettings,
+        all: &[PlaceSettings],
+        env: Vec<(OsString, OsString)>,
+    ) -> Self {
+        let mut through: Vec<PlaceSettings> = Vec::new();
+        let mut via = settings.via.clone();
+        while let Some(next) = via.take().and_then(|via| {
+            let mut known = all.iter();
+            known.find(|place| place.name == via)
+        }) {
+            // A circle is refused with the configuration; nobody goes round in one.
+            if through.len() >= all.len() {
+                break;
+            }
+            via.clone_from(&next.via);
+            through.insert(0, next.clone());
+        }
         Self {
             settings,
+            through,
             env,
             link: AsyncMutex::default(),
             cancelled: Mutex::default(),
+            program: Mutex::new((program::own_machine(), None)),
         }
     }
 
@@ -63,18 +91,11 @@ impl FarPlace {
         }
         *slot = None;
         let name = &self.settings.name;
-        let connect = self.settings.connect;
-        let late = |_| {
-            let seconds = connect.as_secs();
-            let text = format!("the place `{name}` did not answer within {seconds} s");
-            Error::new(ErrorKind::Place, text)
-        };
         let about = |error: Error| {
             let text = format!("the place `{name}` can't be reached: {error}");
             Error::new(ErrorKind::Place, text)
         };
-        let dialled = tokio::time::timeout(connect, self.dial());
-        let link = Arc::new(dialled.await.map_err(late)?.map_err(about)?);
+        let link = Arc::new(self.dial().await.map_err(about)?);
         // Before anything else is begun.
         for id in self.cancelled().drain(..) {
             link.send_first(CONTROL, &ToOutpost::Cancel { id });
@@ -83,30 +104,88 @@ impl FarPlace {
         Ok(link)
     }
 
-    /// Starts a carrier; another one if somebody kills it before it has answered.
+    /// Starts a carrier; another one if somebody kills it before it has answered, or if the machine
+    /// is another than was expected.
     async fn dial(&self) -> Result<Link> {
         let mut tries = 0;
         loop {
-            let (words, mark) = match &self.settings.kind {
-                PlaceKind::Pipe { command } => (command.clone(), None),
-                PlaceKind::Ssh { host, bin } => {
-                    let mark = LineMark::new();
-                    let words = ssh::words(host, bin, self.settings.connect, &mark);
-                    (words, Some(mark))
-                }
-            };
+            let program = self.program().await?;
+            let hash = program.as_ref().map(|program| &*program.hash);
+            let (words, mark) = line::words(&self.settings, &self.through, hash);
             let failed = |error| {
                 let program = words.first().map_or("", String::as_str);
                 Error::io(ErrorKind::Place, format!("start {program}"), error)
             };
             let (carrier, stream) = Carrier::start(&words, &self.env).map_err(failed)?;
             tries += 1;
-            match Link::greet(carrier, stream, mark.as_ref(), BUILD).await {
-                Ok(link) => return Ok(link),
-                Err(failure) if failure.was_killed && tries < MOST_TRIES => {}
+            let greeter = Greeter {
+                carrier,
+                stream,
+                mark,
+                program,
+                connect: self.settings.connect,
+            };
+            match greeter.greet().await {
+                Ok(Greeted::Link(link)) => return Ok(*link),
+                Ok(Greeted::OtherMachine { system, machine }) => {
+                    self.expect_machine(&system, machine)?;
+                }
+                Err(DialFailure {
+                    was_killed: true, ..
+                }) if tries < MOST_TRIES => {}
                 Err(failure) => return Err(failure.error),
             }
         }
+    }
+
+    /// What is sent there if it is missing: `None` if nothing ever is.
+    async fn program(&self) -> Result<Option<Arc<ProgramToSend>>> {
+        let settings = &self.settings;
+        if !matches!(settings.kind, PlaceKind::Ssh { bin: None, .. }) {
+            return Ok(None);
+        }
+        let (machine, known) = self.machine().clone();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let found = (settings.programs).find(settings.program.as_deref(), &machine);
+        let machine = settings.program.is_none().then_some(machine);
+        // What is there by another name, or another kind of machine, shows when it answers.
+        let Some(path) = found else {
+            return Ok(None);
+        };
+        let reading = errand::read(move |_| ProgramToSend::of(&path, machine)).await;
+        let program = reading.unwrap_or_else(|failure| {
+            let failure = std::io::Error::from(failure);
+            Err(Error::io(
+                ErrorKind::Place,
+                "read the program for the place",
+                failure,
+            ))
+        })?;
+        let program = Arc::new(program);
+        self.machine().1 = Some(Arc::clone(&program));
+        Ok(Some(program))
+    }
+
+    /// It is another kind of machine than was thought.
+    fn expect_machine(&self, system: &str, machine: String) -> Result<()> {
+        let PlaceSettings {
+            program, programs, ..
+        } = &self.settings;
+        let is_known = self.machine().0 == machine;
+        if is_known || system != "Linux" || programs.find(program.as_deref(), &machine).is_none() {
+            return Err(Error::new(
+                ErrorKind::Place,
+                programs.missing(system, &machine),
+            ));
+        }
+        *self.machine() = (machine, None);
+        Ok(())
+    }
+
+    fn machine(&self) -> std::sync::MutexGuard<'_, (String, Option<Arc<ProgramToSend>>)> {
+        self.program.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits, for a moment, until what was sent is written.

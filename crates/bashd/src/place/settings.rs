@@ -1,5 +1,6 @@
 //! What is configured about places, and what of the configuration travels with an order.
 
+use super::program::ProgramSources;
 use crate::config::{Config, ConfinementSettings, Preset};
 use crate::plan::{Quota, Resources, Survivors};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,16 @@ pub struct PlaceSettings {
     pub connect: Duration,
     /// How long a call waits for a place that is not reached, past the time of its command.
     pub patience: Duration,
+    /// How long its outpost stays without anything to do; ten minutes by default.
+    pub idle: Option<Duration>,
+    /// The place through which it is reached.
+    pub via: Option<String>,
+    /// The program that is sent there if it is missing; else it is looked for.
+    pub program: Option<PathBuf>,
+    /// The directory there in which that is kept; else one is looked for.
+    pub upload_to: Option<PathBuf>,
+    /// Where programs to send are looked for.
+    pub programs: ProgramSources,
 }
 
 /// How a place is reached.
@@ -35,12 +46,12 @@ pub enum PlaceKind {
         /// Program and arguments.
         command: Vec<String>,
     },
-    /// By ssh, where bashd is installed.
+    /// By ssh.
     Ssh {
         /// A host as ssh knows it.
         host: String,
-        /// bashd there.
-        bin: String,
+        /// bashd there, if it is installed.
+        bin: Option<String>,
     },
 }
 
@@ -65,6 +76,11 @@ impl PlaceSettings {
             pass: Vec::new(),
             connect: Duration::from_secs(20),
             patience: Duration::from_mins(1),
+            idle: None,
+            via: None,
+            program: None,
+            upload_to: None,
+            programs: ProgramSources::default(),
         }
     }
 

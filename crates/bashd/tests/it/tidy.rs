@@ -32,8 +32,8 @@ const MAY_BE_UNSAFE: &[&str] = &[
 const OF_THE_USER: &[&str] = &[
     "crates/bashd/src/place/carrier.rs",
     // Its test alone, in which real shells read its line.
-    "crates/bashd/src/place/ssh.rs",
-    "crates/bashd-cli/src/outpost.rs",
+    "crates/bashd/src/place/line.rs",
+    "crates/bashd-outpost/src/lib.rs",
     "crates/bashd-cli/src/config/edit.rs",
     "crates/bashd-cli/src/notify.rs",
     "crates/bashd-cli/src/pager.rs",

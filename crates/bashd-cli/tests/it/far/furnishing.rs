@@ -19,7 +19,7 @@ fn with_bin(bin: &str) -> impl FnOnce(&mut PlaceSettings) {
     move |place| {
         place.kind = PlaceKind::Ssh {
             host: "far".to_owned(),
-            bin,
+            bin: Some(bin),
         };
         place.connect = Duration::from_secs(5);
     }

@@ -134,7 +134,7 @@ impl Far {
     pub(super) fn engine(&self, set: impl FnOnce(&mut PlaceSettings)) -> Engine {
         let kind = PlaceKind::Ssh {
             host: "far".to_owned(),
-            bin: far_machine::BASHD.to_owned(),
+            bin: Some(far_machine::BASHD.to_owned()),
         };
         let mut place = PlaceSettings::new("far", kind);
         set(&mut place);

@@ -1,0 +1,229 @@
+//! The far side of a place, which carriers run (docs/outpost.md).
+//!
+//! It reaches the user's outpost, starts one if there is none, and then only passes bytes on. It
+//! ends with its carrier; the outpost stays.
+
+#![deny(missing_docs)]
+
+use bashd::outpost::{self, Dialled, OutpostSettings};
+use rustix::io::fcntl_dupfd_cloexec;
+use sha2::{Digest, Sha256};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// Bytes that are passed on at once.
+const BUFFER: usize = 64 * 1024;
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutpostTask {
+    /// Reach the outpost, and pass bytes on between it and our stdin and stdout.
+    Dial,
+    /// Be the outpost, whose socket is stdin.
+    Serve,
+    /// Compare this program with its SHA-256, in hexadecimal digits.
+    Check(String),
+}
+
+/// What is to be done, and where.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OutpostWork {
+    /// What.
+    pub task: OutpostTask,
+    /// The state directory of this user's bashd; beside the program, if there is none or nothing
+    /// can be written there.
+    pub state_dir: Option<PathBuf>,
+    /// How long an outpost stays without anything to do.
+    pub idle: Duration,
+    /// Which outpost: another build has one of its own. Without it, that of this version.
+    pub build: Option<String>,
+}
+
+impl OutpostWork {
+    /// With an outpost of this version that leaves after ten idle minutes.
+    pub fn new(task: OutpostTask, state_dir: Option<PathBuf>) -> Self {
+        Self {
+            task,
+            state_dir,
+            idle: Duration::from_mins(10),
+            build: None,
+        }
+    }
+}
+
+/// The state directory that the environment names, as `bashd` finds it.
+pub fn state_dir() -> Option<PathBuf> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(own) = set("BASHD_HOME") {
+        return Some(std::path::absolute(own).ok()?.join("state"));
+    }
+    let given = set("XDG_STATE_HOME").map(PathBuf::from);
+    let given = given.filter(|path| path.is_absolute());
+    let home = || env::home_dir().filter(|home| home.is_absolute());
+    let state = given.or_else(|| Some(home()?.join(".local/state")))?;
+    Some(state.join("bashd"))
+}
+
+/// Passes bytes between a carrier and the outpost, is the outpost, or looks whether it could be.
+pub fn perform(work: &OutpostWork) -> io::Result<()> {
+    match &work.task {
+        OutpostTask::Check(expected) => check(expected),
+        OutpostTask::Serve => {
+            let state = work.state_dir.clone().ok_or(io::ErrorKind::NotFound)?;
+            let mut settings = OutpostSettings::new(state.join("outpost"), surroundings());
+            settings.idle = work.idle;
+            settings.build.clone_from(&work.build);
+            serve(settings)
+        }
+        OutpostTask::Dial => {
+            let (state, dialled) = dial(work)?;
+            let stream = match dialled {
+                Dialled::Connected(stream) => stream,
+                Dialled::ToStart(socket, stream) => {
+                    start(socket, work, &state)?;
+                    stream
+                }
+            };
+            pass_on(&stream)
+        }
+    }
+}
+
+/// Whether this program is the one that was meant.
+fn check(expected: &str) -> io::Result<()> {
+    let mut file = File::open("/proc/self/exe")?;
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            count => hash.update(buffer.get(..count).unwrap_or_default()),
+        }
+    }
+    let found = hash.finalize();
+    let found: Vec<String> = found.iter().map(|byte| format!("{byte:02x}")).collect();
+    let found = found.concat();
+    if found == expected {
+        // Whoever asked compares it: a status alone may be that of a shell.
+        writeln!(io::stdout(), "{found}")
+    } else {
+        let text = format!("this program is {found}, and not {expected}");
+        Err(io::Error::other(text))
+    }
+}
+
+/// Reaches the outpost in the state directory, or in one beside this program: a home may be missing,
+/// read-only or full.
+fn dial(work: &OutpostWork) -> io::Result<(PathBuf, Dialled)> {
+    let beside = env::current_exe().ok();
+    let beside = beside.as_deref().and_then(Path::parent);
+    let beside = beside.map(|folder| folder.join("state"));
+    let mut failure = io::Error::from(io::ErrorKind::NotFound);
+    for state in [work.state_dir.clone(), beside].into_iter().flatten() {
+        match outpost::dial(&state.join("outpost"), work.build.as_deref()) {
+            Ok(dialled) => return Ok((state, dialled)),
+            Err(error) => {
+                let shown = state.display();
+                let text = format!("the outpost in {shown}/outpost can't be reached: {error}");
+                // The first directory is the one that was meant.
+                if failure.kind() == io::ErrorKind::NotFound {
+                    failure = io::Error::other(text);
+                }
+            }
+        }
+    }
+    Err(failure)
+}
+
+/// What is only true of one login. A bash that finds the first two takes itself for that login's
+/// shell, and reads the rc file, whatever that prints.
+const OF_A_LOGIN: [&str; 5] = [
+    "SSH_CLIENT",
+    "SSH2_CLIENT",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "SSH_ORIGINAL_COMMAND",
+];
+
+/// What the commands of an outpost inherit: it stays, so it is in the home, and no login's.
+fn surroundings() -> bashd::Surroundings {
+    let home = env::home_dir().filter(|home| home.is_dir());
+    let is_lasting = |name: &OsStr| OF_A_LOGIN.iter().all(|known| name != *known);
+    bashd::Surroundings {
+        cwd: home.unwrap_or_else(|| PathBuf::from("/")),
+        env: env::vars_os()
+            .filter(|(name, _)| is_lasting(name))
+            .collect(),
+    }
+}
+
+/// Serves at the socket that is our stdin, whatever becomes of the terminal and the login that we
+/// were started from.
+fn serve(settings: OutpostSettings) -> io::Result<()> {
+    let _ = rustix::process::setsid();
+    rustix::process::chdir("/")?;
+    let listener = outpost::listener_of_stdin()?;
+    let mut building = tokio::runtime::Builder::new_current_thread();
+    let runtime = building.enable_all().build()?;
+    let served = runtime.block_on(async {
+        bashd::serve_from_here();
+        let listener = tokio::net::UnixListener::from_std(listener)?;
+        outpost::serve(settings, listener).await
+    });
+    runtime.shutdown_background();
+    served
+}
+
+/// Starts an outpost with this socket.
+fn start(socket: OwnedFd, work: &OutpostWork, state: &Path) -> io::Result<()> {
+    let mut command = Command::new(env::current_exe()?);
+    let seconds = work.idle.as_secs_f64().to_string();
+    let words = ["outpost", "--serve", "--idle", &seconds].map(OsString::from);
+    command.args(words).arg("--state").arg(state);
+    if let Some(build) = &work.build {
+        command.args(["--build", build]);
+    }
+    command
+        .stdin(socket)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // It is nobody's child once we are gone.
+    command.spawn().map(drop)
+}
+
+/// Passes bytes on until either side ends.
+fn pass_on(stream: &UnixStream) -> io::Result<()> {
+    let mut stdin = File::from(fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?);
+    let mut stdout = File::from(fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?);
+    let mut to_outpost = stream.try_clone()?;
+    thread::Builder::new().spawn(move || {
+        let _ = copy(&mut stdin, &mut to_outpost);
+        let _ = to_outpost.shutdown(Shutdown::Both);
+    })?;
+    let _ = copy(&mut &*stream, &mut stdout);
+    Ok(())
+}
+
+/// Copies until the end. Not by `io::copy`, which splices: a splice that waits for the socket holds
+/// the lock of the pipe, and keeps its reader waiting for what is there already.
+fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        to.write_all(buffer.get(..count).unwrap_or_default())?;
+    }
+}

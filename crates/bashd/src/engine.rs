@@ -125,6 +125,7 @@ impl Engine {
         if !keepers.is_for_one_call() {
             // Most calls name none. If it cannot be loaded, each of them says why.
             let _ = profiles.get(&config.profile);
+            effects::finish_what_is_left(&config);
         }
         let unread = config.secrets.learn(&surroundings.env);
         drafting::expect_confined(&keepers, &config, &surroundings);

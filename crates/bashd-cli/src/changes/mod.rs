@@ -27,6 +27,10 @@ pub(crate) fn changes(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let store = ChangeStore::in_state(&settings.config.state_dir);
+    for (id, error) in store.recover()? {
+        let text = format!("{id} is done in part, and can't be finished: {error}");
+        printer.remark(Paint::Bad, "changes:", &text);
+    }
     match &arguments.action {
         None => list(&store, arguments.json, printer),
         Some(ChangesAction::List(options)) => list(&store, options.json || arguments.json, printer),

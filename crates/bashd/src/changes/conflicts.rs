@@ -1,13 +1,12 @@
 //! What is meant, and whether somebody else changed it: looked at before anything is touched.
 
+use super::journal::{OpenLayers, is_tree};
 use super::record::{ChangeRecord, ChangeStep, StepContent};
 use super::store::{ChangeFailure, Conflict, missing};
 use super::tree;
 use crate::error::Result;
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The steps that are meant, in the state in which they can be moved.
 pub(super) fn choose(
@@ -22,11 +21,11 @@ pub(super) fn choose(
     };
     let mut chosen = BTreeSet::new();
     for path in paths {
-        let before = chosen.len();
         let meant = steps.iter().enumerate();
         let meant = meant.filter(|(_, step)| place(step).starts_with(path));
-        chosen.extend(meant.map(|(number, _)| number));
-        if chosen.len() > before {
+        let meant: Vec<usize> = meant.map(|(number, _)| number).collect();
+        if !meant.is_empty() {
+            chosen.extend(meant);
             continue;
         }
         let whole = steps
@@ -70,8 +69,7 @@ pub(super) fn check(
     let mut conflicts = Vec::new();
     let layers = record.layers.clone();
     for layer in &layers {
-        let found = fs::symlink_metadata(&layer.root);
-        if !found.is_ok_and(|found| (found.dev(), found.ino()) == layer.identity) {
+        if layer.open_root().is_err() {
             return Err(ChangeFailure::Conflicts(vec![Conflict {
                 path: layer.root.clone(),
                 why: "is not the directory that it was: it was moved or replaced",
@@ -79,15 +77,14 @@ pub(super) fn check(
         }
     }
     let mut steps = record.steps.take().unwrap_or_default();
+    let mut open = OpenLayers::new(&layers);
     for step in chosen {
         let Some(step) = steps.get_mut(*step) else {
             continue;
         };
-        let Some(layer) = layers.get(step.layer) else {
-            continue;
-        };
-        if let Some(why) = conflict(&layer.root, step, force) {
-            let path = layer.root.join(&step.path);
+        if let Some(why) = conflict(&mut open, step, force) {
+            let root = layers.get(step.layer).map(|layer| &layer.root);
+            let path = root.map(|root| root.join(&step.path)).unwrap_or_default();
             conflicts.push(Conflict { path, why });
         }
     }
@@ -99,43 +96,60 @@ pub(super) fn check(
     }
 }
 
-fn conflict(root: &Path, step: &mut ChangeStep, force: bool) -> Option<&'static str> {
-    const GONE: &str = "is in a directory that is gone, or is another one";
-    let Ok(root) = tree::open(root) else {
-        return Some(GONE);
+fn conflict(
+    layers: &mut OpenLayers<'_>,
+    step: &mut ChangeStep,
+    force: bool,
+) -> Option<&'static str> {
+    const CHANGED: &str = "was changed by somebody else meanwhile";
+    if !is_tree(step) {
+        return attributes_conflict(layers, step, force);
+    }
+    let name = step.path.file_name().unwrap_or_default().to_owned();
+    let Ok((real, kept)) = layers.parents(step) else {
+        return Some("is in a directory that is gone, or is another one");
     };
-    match &mut step.what {
-        StepContent::Attributes { here, .. } => {
-            let opened = tree::open_below(&root, &step.path);
-            let Ok(now) = opened.and_then(|opened| tree::attributes(&opened)) else {
-                return Some("is gone, or no directory any more");
-            };
-            if now != *here && !force {
-                return Some("has other attributes by now");
-            }
-            *here = now;
+    // What would come is kept by us: without it there is nothing to trade.
+    if let Some(aside) = step.aside() {
+        let found = tree::stat(kept, &name);
+        if !found.is_ok_and(|found| found.is_some_and(|found| aside.is(&found))) {
+            return Some("has lost what was kept for it");
         }
-        StepContent::Tree { here, .. } => {
-            let parent = step.path.parent().unwrap_or(Path::new(""));
-            let Ok(parent) = tree::open_below(&root, parent) else {
-                return Some(GONE);
-            };
-            let name = step.path.file_name().unwrap_or_default();
-            let Ok(now) = tree::stamp(&parent, name) else {
-                return Some("can't be looked at");
-            };
-            let why = match (&here, &now) {
-                _ if step.is_contested => Some("was changed by somebody else meanwhile"),
-                (None, Some(_)) => Some("was made by somebody else meanwhile"),
-                (Some(_), None) => Some("was removed by somebody else meanwhile"),
-                (here, now) if *here != now => Some("was changed by somebody else meanwhile"),
-                _ => None,
-            };
-            if why.is_some() && !force {
-                return why;
-            }
-            *here = now;
+    }
+    let Ok(now) = tree::stamp(real, &name) else {
+        return Some("can't be looked at");
+    };
+    let why = match (step.here(), &now) {
+        _ if step.is_contested => Some(CHANGED),
+        (None, Some(_)) => Some("was made by somebody else meanwhile"),
+        (Some(_), None) => Some("was removed by somebody else meanwhile"),
+        (here, now) if here != now.as_ref() => Some(CHANGED),
+        _ => None,
+    };
+    if why.is_some() && !force {
+        return why;
+    }
+    if let StepContent::Tree { here, .. } = &mut step.what {
+        *here = now;
+    }
+    None
+}
+
+fn attributes_conflict(
+    layers: &mut OpenLayers<'_>,
+    step: &mut ChangeStep,
+    force: bool,
+) -> Option<&'static str> {
+    let opened = layers.open(step.layer);
+    let opened = opened.and_then(|(real, _)| tree::open_below(real, &step.path));
+    let Ok(now) = opened.and_then(|opened| tree::attributes(&opened)) else {
+        return Some("is gone, or no directory any more");
+    };
+    if let StepContent::Attributes { here, .. } = &mut step.what {
+        if (now != *here || step.is_contested) && !force {
+            return Some("has other attributes by now");
         }
+        *here = now;
     }
     None
 }

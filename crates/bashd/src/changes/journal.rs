@@ -1,14 +1,17 @@
 //! Applying and undoing: things trade places, each by one rename, and a journal is there before the
 //! first of them.
 //!
-//! The journal has the whole change, with the inode of everything that moves. So whoever finds one
-//! can tell which renames were done, and does the others: forwards, or backwards if `back` is
-//! there, since a rename was refused. It is removed when the record says what is in place.
+//! The journal has the whole change, with the inode of everything that moves. Nobody else changes
+//! what is aside, so whoever finds a journal can tell by that which renames were done, and does the
+//! others: forwards, or backwards if `back` is there, since a rename was refused. What somebody
+//! changed in the real tree meanwhile is left as it is. A journal is removed when the record says
+//! what is in place.
 
+use super::marks;
 use super::record::{
     ChangeRecord, ChangeStep, Durability, LayerRecord, StepContent, decode, encode, write_file,
 };
-use super::tree::{self, TreeStamp, path_bytes};
+use super::tree::{self, Attributes, TreeStamp, path_bytes};
 use rustix::fs::{Mode, RenameFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -95,9 +98,9 @@ impl Journal {
         })
     }
 
-    /// Reads a journal; `None` if it was not written to its end, so that nothing was done.
-    pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
-        Ok(decode(&fs::read(path)?).ok())
+    /// Reads a journal. What has its name was written to its end.
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
+        decode(&fs::read(path)?)
     }
 
     /// Writes it: from here on it will be done, or taken back.
@@ -106,26 +109,36 @@ impl Journal {
             // What the command wrote must not be lost when its names are in the real tree.
             rustix::fs::syncfs(tree::open(&layer.root)?)?;
         }
-        write_file(path, &encode(self)?, Durability::Synced)?;
+        let new = path.with_extension("new");
+        write_file(&new, &encode(self)?, Durability::Synced)?;
+        fs::rename(&new, path)?;
         if let Some(directory) = path.parent() {
             rustix::fs::fsync(tree::open(directory)?)?;
         }
         Ok(())
     }
 
+    /// Has the renames on the disk before the journal is gone, where that is not on the same file
+    /// system, which keeps the order by itself.
+    pub(super) fn sync_elsewhere(&self, own: &Path) -> io::Result<()> {
+        let own = tree::device(tree::open(own)?)?;
+        for layer in &self.record.layers {
+            let root = tree::open(&layer.root)?;
+            if tree::device(&root)? != own {
+                rustix::fs::syncfs(root)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Does what is not done yet. It may be called again after a death at any point.
-    pub(super) fn perform(&self, way: TradeWay, passes: Passes<'_>) -> Result<(), Stop> {
+    pub(super) fn forwards(&self, passes: Passes<'_>) -> Result<(), Stop> {
         let mut layers = OpenLayers::new(&self.record.layers);
         self.open_closed(&mut layers, true)?;
         passes()?;
-        let is_tree = |step: &&ChangeStep| matches!(step.what, StepContent::Tree { .. });
-        let (mut trees, attributes): (Vec<_>, Vec<_>) = self.steps().partition(is_tree);
-        if way == TradeWay::Backwards {
-            trees.reverse();
-        }
         let mut done = Ok(());
-        for step in trees {
-            done = perform_step(step, &mut layers, way);
+        for step in self.steps().filter(|step| is_tree(step)) {
+            done = trade_forwards(step, &mut layers);
             if done.is_err() {
                 break;
             }
@@ -134,11 +147,41 @@ impl Journal {
         self.open_closed(&mut layers, false)?;
         passes()?;
         // Last: a directory that was opened to its owner may be meant to have another mode now.
-        for step in attributes.into_iter().filter(|_| done.is_ok()) {
-            perform_step(step, &mut layers, way)?;
-            passes()?;
+        for step in self.steps().filter(|_| done.is_ok()) {
+            if let StepContent::Attributes { aside, .. } = &step.what {
+                set_attributes(step, &mut layers, aside)?;
+                passes()?;
+            }
         }
         Ok(done?)
+    }
+
+    /// Takes back what was done of it; what somebody changed since stays, and is returned.
+    pub(super) fn backwards(&self, passes: Passes<'_>) -> Result<Vec<PathBuf>, Stop> {
+        let mut layers = OpenLayers::new(&self.record.layers);
+        for step in self.steps() {
+            if let StepContent::Attributes { here, .. } = &step.what {
+                set_attributes(step, &mut layers, here)?;
+                passes()?;
+            }
+        }
+        self.open_closed(&mut layers, true)?;
+        passes()?;
+        let trees: Vec<_> = self.steps().filter(|step| is_tree(step)).collect();
+        let (mut left, mut done) = (Vec::new(), Ok(()));
+        for step in trees.into_iter().rev() {
+            match trade_backwards(step, &mut layers) {
+                Ok(true) => {}
+                Ok(false) => left.push(step.path.clone()),
+                // The others are taken back all the same.
+                Err(error) => done = Err(error),
+            }
+            passes()?;
+        }
+        self.open_closed(&mut layers, false)?;
+        passes()?;
+        done?;
+        Ok(left)
     }
 
     fn steps(&self) -> impl Iterator<Item = &ChangeStep> {
@@ -146,35 +189,21 @@ impl Journal {
         self.chosen.iter().filter_map(|step| steps.get(*step))
     }
 
-    /// The record after it was done.
-    pub(super) fn outcome(mut self, now_ms: u64) -> io::Result<ChangeRecord> {
-        self.record.moved_ms = Some(now_ms);
+    /// The record after it was done, or taken back but for what somebody changed.
+    pub(super) fn outcome(&self, way: TradeWay, now_ms: u64) -> io::Result<ChangeRecord> {
+        let mut record = self.record.clone();
+        if way == TradeWay::Forwards {
+            record.moved_ms = Some(now_ms);
+        }
         let mut layers = OpenLayers::new(&self.record.layers);
-        let mut steps = self.record.steps.take().unwrap_or_default();
+        let mut steps = record.steps.take().unwrap_or_default();
         for number in &self.chosen {
-            let Some(step) = steps.get_mut(*number) else {
-                continue;
-            };
-            let real = match &step.what {
-                StepContent::Tree { .. } => {
-                    let (real, _) = layers.parents(step)?;
-                    tree::stamp(real, name_of(step))?
-                }
-                StepContent::Attributes { .. } => None,
-            };
-            step.is_applied = !step.is_applied;
-            step.is_contested = false;
-            match &mut step.what {
-                StepContent::Tree { here, aside } => {
-                    *aside = here.take();
-                    *here = real;
-                }
-                StepContent::Attributes { here, aside } => std::mem::swap(here, aside),
+            if let Some(step) = steps.get_mut(*number) {
+                note_step(step, &mut layers, way)?;
             }
         }
-        drop(layers);
-        self.record.steps = Some(steps);
-        Ok(self.record)
+        record.steps = Some(steps);
+        Ok(record)
     }
 
     /// Lets the owner change directories that are closed even to it, or closes them again.
@@ -194,56 +223,151 @@ fn name_of(step: &ChangeStep) -> &OsStr {
     step.path.file_name().unwrap_or_default()
 }
 
-fn perform_step(step: &ChangeStep, layers: &mut OpenLayers<'_>, way: TradeWay) -> io::Result<()> {
-    let (here, aside) = match &step.what {
-        StepContent::Attributes { here, aside } => {
-            let wanted = if way == TradeWay::Forwards {
-                aside
-            } else {
-                here
-            };
-            let (real, _) = layers.open(step.layer)?;
-            return tree::set_attributes(&tree::open_below(real, &step.path)?, wanted);
-        }
-        StepContent::Tree { here, aside } => (here.as_ref(), aside.as_ref()),
-    };
-    let (real, kept) = layers.parents(step)?;
-    let name = name_of(step);
-    if way == TradeWay::Forwards && !step.is_applied {
-        tree::unmark(kept, name)?;
+pub(super) fn is_tree(step: &ChangeStep) -> bool {
+    matches!(step.what, StepContent::Tree { .. })
+}
+
+/// Whether a step's things have traded places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Waiting,
+    Done,
+    /// What is kept is neither.
+    Lost,
+}
+
+impl Standing {
+    /// By what is aside, which nobody else changes.
+    fn of(step: &ChangeStep, layers: &mut OpenLayers<'_>) -> io::Result<Self> {
+        let (_, kept) = layers.parents(step)?;
+        let found = tree::stat(kept, name_of(step))?;
+        let found = found.filter(|found| !tree::is_whiteout(found));
+        let found = found.map(|found| found.st_ino);
+        let inode = |stamp: Option<&TreeStamp>| stamp.map(|stamp| stamp.inode);
+        Ok(match (inode(step.here()), inode(step.aside())) {
+            (None, None) => Self::Done,
+            (_, aside) if found == aside => Self::Waiting,
+            (here, _) if found == here => Self::Done,
+            _ => Self::Lost,
+        })
     }
-    let (now, then) = match way {
-        TradeWay::Forwards => ((here, aside), (aside, here)),
-        TradeWay::Backwards => ((aside, here), (here, aside)),
+}
+
+/// Has a step say what is in place, and what is aside.
+fn note_step(step: &mut ChangeStep, layers: &mut OpenLayers<'_>, way: TradeWay) -> io::Result<()> {
+    let is_done = if is_tree(step) {
+        Standing::of(step, layers)? == Standing::Done
+    } else {
+        way == TradeWay::Forwards
     };
-    let inode = |directory: &OwnedFd| -> io::Result<Option<u64>> {
-        Ok(tree::stat(directory, name)?.map(|found| found.st_ino))
-    };
-    let found = (inode(real)?, inode(kept)?);
-    let inodes = |(one, other): (Option<&TreeStamp>, Option<&TreeStamp>)| {
-        (one.map(|stamp| stamp.inode), other.map(|stamp| stamp.inode))
-    };
-    if found == inodes(now) {
-        set_closed(real, name, now.0, true)?;
-        set_closed(kept, name, now.1, true)?;
-        match found {
-            (Some(_), Some(_)) => {
-                rustix::fs::renameat_with(real, name, kept, name, RenameFlags::EXCHANGE)?;
-            }
-            (None, Some(_)) => {
-                rustix::fs::renameat_with(kept, name, real, name, RenameFlags::NOREPLACE)?;
-            }
-            (Some(_), None) => {
-                rustix::fs::renameat_with(real, name, kept, name, RenameFlags::NOREPLACE)?;
-            }
-            (None, None) => {}
+    let expected = if is_done { step.aside() } else { step.here() };
+    let mut now = expected.cloned();
+    if let Some(expected) = expected {
+        let (real, _) = layers.parents(step)?;
+        let found = tree::stat(real, name_of(step))?;
+        // A move is a change for the system. What is another by now stays unknown to the step, and
+        // whoever looks later sees a conflict.
+        if found.is_some_and(|found| expected.is(&found)) {
+            now = tree::stamp(real, name_of(step))?;
         }
-    } else if found != inodes(then) {
+    }
+    step.is_applied ^= is_done;
+    step.is_contested &= !is_done;
+    match &mut step.what {
+        StepContent::Tree { here, aside } => {
+            let former = std::mem::replace(here, now);
+            if is_done {
+                *aside = former;
+            }
+        }
+        StepContent::Attributes { here, aside } if is_done => std::mem::swap(here, aside),
+        StepContent::Attributes { .. } => {}
+    }
+    Ok(())
+}
+
+/// Has what is aside and what is in place trade places, unless they did.
+fn trade_forwards(step: &ChangeStep, layers: &mut OpenLayers<'_>) -> io::Result<()> {
+    let changed = || {
         let text = format!("somebody changed {} meanwhile", step.path.display());
-        return Err(io::Error::new(io::ErrorKind::ResourceBusy, text));
+        io::Error::new(io::ErrorKind::ResourceBusy, text)
+    };
+    match Standing::of(step, layers)? {
+        Standing::Done => {}
+        Standing::Lost => return Err(changed()),
+        Standing::Waiting => {
+            let (real, kept) = layers.parents(step)?;
+            let name = name_of(step);
+            let found = tree::stat(real, name)?;
+            let is_it = match (step.here(), &found) {
+                (None, None) => true,
+                (Some(here), Some(found)) => here.is(found),
+                _ => false,
+            };
+            if !is_it {
+                return Err(changed());
+            }
+            if !step.is_applied {
+                marks::unmark(kept, name)?;
+            }
+            trade((real, kept), name, (step.here(), step.aside()))?;
+        }
     }
-    set_closed(real, name, then.0, false)?;
-    set_closed(kept, name, then.1, false)
+    let (real, kept) = layers.parents(step)?;
+    set_closed(real, name_of(step), step.aside(), false)?;
+    set_closed(kept, name_of(step), step.here(), false)
+}
+
+/// Has them trade back if they traded; `false` if what is in place is somebody else's by now.
+fn trade_backwards(step: &ChangeStep, layers: &mut OpenLayers<'_>) -> io::Result<bool> {
+    let name = name_of(step);
+    match Standing::of(step, layers)? {
+        Standing::Waiting => {}
+        Standing::Lost => return Ok(false),
+        Standing::Done => {
+            let (real, kept) = layers.parents(step)?;
+            let found = tree::stat(real, name)?;
+            let is_it = match (step.aside(), &found) {
+                (None, None) => true,
+                (Some(aside), Some(found)) => aside.is(found),
+                _ => false,
+            };
+            if !is_it {
+                return Ok(false);
+            }
+            trade((real, kept), name, (step.aside(), step.here()))?;
+        }
+    }
+    let (real, kept) = layers.parents(step)?;
+    set_closed(real, name, step.here(), false)?;
+    set_closed(kept, name, step.aside(), false)?;
+    Ok(true)
+}
+
+/// One rename.
+fn trade(
+    (real, kept): (&OwnedFd, &OwnedFd),
+    name: &OsStr,
+    (here, aside): (Option<&TreeStamp>, Option<&TreeStamp>),
+) -> io::Result<()> {
+    set_closed(real, name, here, true)?;
+    set_closed(kept, name, aside, true)?;
+    let (from, to, flags) = match (here, aside) {
+        (Some(_), Some(_)) => (real, kept, RenameFlags::EXCHANGE),
+        (None, Some(_)) => (kept, real, RenameFlags::NOREPLACE),
+        (Some(_), None) => (real, kept, RenameFlags::NOREPLACE),
+        (None, None) => return Ok(()),
+    };
+    Ok(rustix::fs::renameat_with(from, name, to, name, flags)?)
+}
+
+fn set_attributes(
+    step: &ChangeStep,
+    layers: &mut OpenLayers<'_>,
+    wanted: &Attributes,
+) -> io::Result<()> {
+    let (real, _) = layers.open(step.layer)?;
+    tree::set_attributes(&tree::open_below(real, &step.path)?, wanted)
 }
 
 /// A directory that its owner can't change can't be moved by it: it is opened for that.
@@ -254,6 +378,9 @@ fn set_closed(
     is_open: bool,
 ) -> io::Result<()> {
     if let Some(stamp) = stamp.filter(|stamp| stamp.is_closed_directory()) {
+        if !tree::stat(directory, name)?.is_some_and(|found| found.st_ino == stamp.inode) {
+            return Ok(());
+        }
         let opened = if is_open { 0o700 } else { 0 };
         let mode = Mode::from_raw_mode(stamp.mode & 0o7777 | opened);
         rustix::fs::chmod(tree::at(directory, name), mode)?;
@@ -262,14 +389,14 @@ fn set_closed(
 }
 
 /// The directories of layers, and the parents of the last step: most steps are in the same.
-struct OpenLayers<'a> {
+pub(super) struct OpenLayers<'a> {
     layers: &'a [LayerRecord],
     open: Vec<Option<(OwnedFd, OwnedFd)>>,
     last: Option<(usize, PathBuf, (OwnedFd, OwnedFd))>,
 }
 
 impl<'a> OpenLayers<'a> {
-    fn new(layers: &'a [LayerRecord]) -> Self {
+    pub(super) fn new(layers: &'a [LayerRecord]) -> Self {
         Self {
             layers,
             open: layers.iter().map(|_| None).collect(),
@@ -278,12 +405,12 @@ impl<'a> OpenLayers<'a> {
     }
 
     /// The real directory of a layer, and where the other things are.
-    fn open(&mut self, number: usize) -> io::Result<(&OwnedFd, &OwnedFd)> {
+    pub(super) fn open(&mut self, number: usize) -> io::Result<(&OwnedFd, &OwnedFd)> {
         let missing = || io::Error::from(Errno::NOENT);
         let layer = self.layers.get(number).ok_or_else(missing)?;
         let slot = self.open.get_mut(number).ok_or_else(missing)?;
         if slot.is_none() {
-            *slot = Some((tree::open(&layer.root)?, tree::open(&layer.upper())?));
+            *slot = Some((layer.open_root()?, tree::open(&layer.upper())?));
         }
         slot.as_ref()
             .map(|(real, kept)| (real, kept))
@@ -291,13 +418,13 @@ impl<'a> OpenLayers<'a> {
     }
 
     /// The directories in which a step's thing is, and its counterpart.
-    fn parents(&mut self, step: &ChangeStep) -> io::Result<(&OwnedFd, &OwnedFd)> {
+    pub(super) fn parents(&mut self, step: &ChangeStep) -> io::Result<(&OwnedFd, &OwnedFd)> {
         let parent = step.path.parent().unwrap_or(Path::new(""));
         let is_last =
             |(layer, path, _): &(usize, PathBuf, _)| (*layer, &**path) == (step.layer, parent);
         if !self.last.as_ref().is_some_and(is_last) {
             let (real, kept) = self.open(step.layer)?;
-            let opened = (tree::open_below(real, parent)?, open_kept(kept, parent)?);
+            let opened = (tree::open_place(real, parent)?, open_kept(kept, parent)?);
             self.last = Some((step.layer, parent.to_owned(), opened));
         }
         let last = self.last.as_ref().map(|(_, _, (real, kept))| (real, kept));

@@ -5,14 +5,20 @@ use super::record::{ChangeRecord, LayerRecord};
 use super::tree;
 use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::confinement::{Confinement, HeldLayer};
+use bashd_keeper::file_lock::{LockKind, lock_within};
 use bashd_keeper::mounted;
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The directory for layers in a directory that is on another file system than our state.
 const NEAR: &str = ".bashd-changes";
+
+/// Others lock a layer only for a moment, to see whether it is in use.
+const LAYER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Gives a confinement layers over everything that it may write. `changes` is where changes are,
 /// and `id` the name of this one.
@@ -56,6 +62,8 @@ pub(crate) fn layers_for(confinement: &mut Confinement, changes: &Path, id: &str
         let is_near = state
             .as_ref()
             .is_ok_and(|state| tree::is_same_mount(state, &root));
+        // A part of a file system that counts as another one can't trade names with the rest.
+        let is_near = is_near && is_same_device(changes, &root);
         let directory = if is_near {
             changes.join(id).join(number.to_string())
         } else {
@@ -73,6 +81,13 @@ pub(crate) fn layers_for(confinement: &mut Confinement, changes: &Path, id: &str
         )));
     }
     Ok(())
+}
+
+/// Whether what is made at a path will be on the device of a directory.
+fn is_same_device(path: &Path, directory: &Path) -> bool {
+    let mut there = path.ancestors().filter_map(|place| place.metadata().ok());
+    let there = there.next().map(|found| found.dev());
+    there.is_some() && there == directory.metadata().ok().map(|found| found.dev())
 }
 
 /// Makes the directories of layers, and says so in a record.
@@ -106,13 +121,31 @@ fn make_one(layer: &HeldLayer) -> io::Result<LayerRecord> {
     }
     tree::set_attributes(&upper, &attributes)?;
     builder.create(layer.work())?;
-    let (found, work) = (fs::metadata(&layer.root)?, fs::metadata(layer.work())?);
+    let work = fs::metadata(layer.work())?;
     Ok(LayerRecord {
         root: layer.root.clone(),
-        identity: (found.dev(), found.ino()),
+        identity: tree::identity(&root)?,
         directory: layer.directory.clone(),
         began: (work.ctime(), work.ctime_nsec()),
+        made: tree::attributes(&upper)?,
     })
+}
+
+/// Layers that nobody may apply or remove, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct LayersInUse {
+    _locked: Vec<OwnedFd>,
+}
+
+/// Locks layers for somebody who uses them, beside others who do.
+pub(super) fn lock(record: &ChangeRecord) -> io::Result<LayersInUse> {
+    let locked = record.layers.iter().map(|layer| {
+        let directory = tree::open(&layer.directory)?;
+        lock_within(&directory, LockKind::Shared, LAYER_PATIENCE)?;
+        Ok(directory)
+    });
+    let locked: io::Result<_> = locked.collect();
+    Ok(LayersInUse { _locked: locked? })
 }
 
 /// Removes the directories of layers.

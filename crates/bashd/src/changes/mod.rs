@@ -10,21 +10,24 @@
 //! it costs depends on what changed.
 //!
 //! `record` is what is kept of a change, `listing` shows it path by path, `store` is the directory
-//! of all of them, and `tree` looks at files.
+//! of all of them, in which `trading` applies and undoes them, and `tree` looks at files;
+//! `marks` is what the kernel notes in a layer.
 
 mod conflicts;
 mod journal;
 mod layers;
 mod listing;
+mod marks;
 mod record;
 mod scan;
 mod store;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod trading;
 mod tree;
 
-pub(crate) use layers::{layers_for, made_for};
+pub(crate) use layers::{LayersInUse, layers_for, made_for};
 pub use listing::{ChangedPath, EffectKind, PathSide};
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,9 +1,10 @@
 //! What is kept of a change: who made it, which steps it has, and where each of them stands.
 
-use super::tree::{Attributes, FileTime, TreeStamp, path_bytes};
+use super::tree::{self, Attributes, DirectoryIdentity, FileTime, TreeStamp, path_bytes};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// The version of what is written.
@@ -34,15 +35,33 @@ pub(super) struct ChangeRecord {
 pub(super) struct LayerRecord {
     #[serde(with = "path_bytes")]
     pub(super) root: PathBuf,
-    /// Which directory that was, by device and inode.
-    pub(super) identity: (u64, u64),
+    /// Which directory that was.
+    pub(super) identity: DirectoryIdentity,
     #[serde(with = "path_bytes")]
     pub(super) directory: PathBuf,
     /// What changed after this moment, somebody else may have changed.
     pub(super) began: FileTime,
+    /// The attributes with which the layer was made.
+    pub(super) made: Attributes,
 }
 
 impl LayerRecord {
+    /// Opens the directory, if it is still the one that it was: on the file system of its layer,
+    /// without which nothing can move between them.
+    pub(super) fn open_root(&self) -> io::Result<OwnedFd> {
+        let (root, layer) = (tree::open(&self.root)?, tree::open(&self.directory)?);
+        let is_it = tree::identity(&root)? == self.identity
+            && tree::device(&root)? == tree::device(&layer)?;
+        if is_it {
+            return Ok(root);
+        }
+        let text = format!(
+            "{} is not the directory that it was: it was moved or replaced",
+            self.root.display()
+        );
+        Err(io::Error::new(io::ErrorKind::NotFound, text))
+    }
+
     pub(super) fn upper(&self) -> PathBuf {
         self.directory.join("upper")
     }
@@ -86,6 +105,24 @@ pub(super) enum StepContent {
     },
     /// The attributes of a directory that stays.
     Attributes { here: Attributes, aside: Attributes },
+}
+
+impl ChangeStep {
+    /// What is in place, if it is something that moves.
+    pub(super) fn here(&self) -> Option<&TreeStamp> {
+        match &self.what {
+            StepContent::Tree { here, .. } => here.as_ref(),
+            StepContent::Attributes { .. } => None,
+        }
+    }
+
+    /// What is aside.
+    pub(super) fn aside(&self) -> Option<&TreeStamp> {
+        match &self.what {
+            StepContent::Tree { aside, .. } => aside.as_ref(),
+            StepContent::Attributes { .. } => None,
+        }
+    }
 }
 
 impl ChangeRecord {

@@ -4,17 +4,14 @@
 //! that it replaces what was there. Everything else is there in full. Files that were opened for
 //! writing and are as before are no change.
 
+use super::marks;
 use super::record::{ChangeStep, LayerRecord, StepContent};
 use super::tree::{self, is_directory, is_whiteout, kind_of, modified};
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fs::{FileType, Stat};
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-
-/// A file that is larger is not read to see whether it is as before: it counts as changed.
-const MOST_COMPARED: u64 = 16 << 20;
 
 /// What changed in one layer.
 pub(super) fn scan(number: usize, layer: &LayerRecord) -> io::Result<Vec<ChangeStep>> {
@@ -49,7 +46,7 @@ impl LayerScan<'_> {
                 }
             } else if is_directory(&new) && old.as_ref().is_some_and(is_directory) {
                 let opened = tree::open_ours(upper, &name)?;
-                if tree::is_opaque(&opened) {
+                if marks::is_opaque(&opened) {
                     self.tree(below, (upper, real), &name)?;
                 } else {
                     let real = tree::open_in(real, &name)?;
@@ -74,7 +71,7 @@ impl LayerScan<'_> {
         let aside = if is_gone {
             None
         } else {
-            tree::stamp(upper, name)?
+            tree::stamp_ours(upper, name)?
         };
         let began = self.layer.began;
         let is_contested = here.as_ref().is_some_and(|here| here.newest() > began);
@@ -88,14 +85,20 @@ impl LayerScan<'_> {
         Ok(())
     }
 
+    /// What the command made of the attributes of a directory that stays.
     fn attributes(&mut self, path: &Path, upper: &OwnedFd, real: &OwnedFd) -> io::Result<()> {
-        let (aside, here) = (tree::attributes(upper)?, tree::attributes(real)?);
+        let (mut aside, here) = (tree::attributes(upper)?, tree::attributes(real)?);
+        if path.as_os_str().is_empty() {
+            // It was made by us, and not in all as the directory itself.
+            aside = aside.changed_since(&self.layer.made, &here);
+        }
         if aside != here {
+            let changed = tree::changed(&rustix::fs::fstat(real)?);
             self.steps.push(ChangeStep {
                 layer: self.number,
                 path: path.to_owned(),
                 is_applied: false,
-                is_contested: false,
+                is_contested: changed > self.layer.began,
                 what: StepContent::Attributes { here, aside },
             });
         }
@@ -103,19 +106,20 @@ impl LayerScan<'_> {
     }
 }
 
-/// Whether a file in the layer is as the one below it.
+/// Whether a file in the layer is as the one below it. One that has another name by now is not: the
+/// command linked it.
 fn is_same((upper, new): (&OwnedFd, &Stat), (real, old): (&OwnedFd, &Stat), name: &OsStr) -> bool {
     let facts = |stat: &Stat| {
         let (owner, group) = (stat.st_uid, stat.st_gid);
         (stat.st_mode, owner, group, stat.st_size, modified(stat))
     };
-    if facts(new) != facts(old) {
+    if facts(new) != facts(old) || new.st_nlink > 1 {
         return false;
     }
     let extended = |directory: &OwnedFd| tree::extended(&tree::at(directory, name)).ok();
     let is_same_content = || match kind_of(new.st_mode) {
         FileType::RegularFile => {
-            (new.st_size as u64) <= MOST_COMPARED && has_same_bytes(upper, real, name)
+            tree::has_same_bytes((upper, name), (real, name), new.st_size as u64)
         }
         FileType::Symlink => {
             let target = |directory: &OwnedFd| rustix::fs::readlinkat(directory, name, Vec::new());
@@ -124,37 +128,4 @@ fn is_same((upper, new): (&OwnedFd, &Stat), (real, old): (&OwnedFd, &Stat), name
         _ => false,
     };
     extended(upper).is_some_and(|new| extended(real) == Some(new)) && is_same_content()
-}
-
-fn has_same_bytes(upper: &OwnedFd, real: &OwnedFd, name: &OsStr) -> bool {
-    let open = |directory: &OwnedFd| {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        rustix::fs::openat(directory, name, flags, Mode::empty()).map(File::from)
-    };
-    let (Ok(mut new), Ok(mut old)) = (open(upper), open(real)) else {
-        return false;
-    };
-    let (mut one, mut other) = (vec![0; 64 << 10], vec![0; 64 << 10]);
-    loop {
-        let (Ok(length), Ok(same)) = (fill(&mut new, &mut one), fill(&mut old, &mut other)) else {
-            return false;
-        };
-        if one.get(..length) != other.get(..same) {
-            return false;
-        }
-        if length < one.len() {
-            return true;
-        }
-    }
-}
-
-fn fill(file: &mut File, room: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while let Some(rest) = room.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read(rest)? {
-            0 => break,
-            more => filled += more,
-        }
-    }
-    Ok(filled)
 }

@@ -1,8 +1,8 @@
 //! The directory of changes: made before a command, settled after it, applied, undone and removed
 //! under one lock.
 
-use super::conflicts::{check, choose};
-use super::journal::{Journal, Passes, Stop, TradeWay};
+use super::journal::TradeWay;
+use super::layers::LayersInUse;
 use super::listing::{self, ChangedPath};
 use super::record::{ChangeRecord, Durability};
 use super::summary::ChangesSummary;
@@ -24,6 +24,14 @@ const PRUNING: Duration = Duration::from_hours(1);
 
 /// How long a command that has just ended may still hold its layers.
 const ENDING: Duration = Duration::from_secs(3);
+
+/// What the record of a change is called while the change is removed.
+const REMOVED: &str = "removed";
+
+/// Held by whoever changes something in the directory of changes, or by their means.
+pub(super) struct StoreLock {
+    _file: File,
+}
 
 /// All changes of a state directory.
 #[derive(Debug, Clone)]
@@ -100,6 +108,13 @@ pub struct Moved<'a> {
 }
 
 impl Change {
+    pub(super) fn of(record: ChangeRecord) -> Self {
+        Self {
+            record,
+            is_running: false,
+        }
+    }
+
     /// Its name.
     pub fn id(&self) -> &str {
         &self.record.id
@@ -158,7 +173,7 @@ impl Change {
     }
 }
 
-fn failed(doing: impl std::fmt::Display, error: io::Error) -> Error {
+pub(super) fn failed(doing: impl std::fmt::Display, error: io::Error) -> Error {
     Error::io(ErrorKind::Io, doing, error)
 }
 
@@ -179,18 +194,19 @@ impl ChangeStore {
         self.directory.join(id).join("record")
     }
 
-    fn journals(&self) -> PathBuf {
+    pub(super) fn journals(&self) -> PathBuf {
         self.directory.join("journals")
     }
 
-    /// Makes the layers of a command, before it runs.
+    /// Makes the layers of a command, before it runs. They are in use while somebody has what this
+    /// returns.
     pub(crate) fn prepare(
         &self,
         (id, command): (&str, &str),
         cwd: &Path,
         layers: &[HeldLayer],
         is_undoable: bool,
-    ) -> Result<()> {
+    ) -> Result<LayersInUse> {
         let own = self.directory.join(id);
         let mut builder = DirBuilder::new();
         builder.mode(0o700).recursive(true);
@@ -200,8 +216,11 @@ impl ChangeStore {
         let mut record = ChangeRecord::new(id, command, cwd, now_ms());
         record.is_undoable = is_undoable;
         let made = layers::make(&mut record, layers).and_then(|()| {
-            let written = record.write(&self.record_of(id), Durability::Later);
-            written.map_err(|error| failed("note that effects are held", error))
+            let noted = layers::lock(&record).and_then(|locked| {
+                record.write(&self.record_of(id), Durability::Later)?;
+                Ok(locked)
+            });
+            noted.map_err(|error| failed("note that effects are held", error))
         });
         if made.is_err() {
             let _ = self.remove(&record);
@@ -219,16 +238,14 @@ impl ChangeStore {
     /// What the command of a change did, once it has ended: applied, if it is to be. A command that
     /// changed nothing leaves nothing.
     pub(crate) fn settle(&self, id: &str) -> Result<ChangesSummary> {
-        let record = ChangeRecord::read(&self.record_of(id))
-            .map_err(|error| failed(format!("read the change {id}"), error))?;
-        let is_undoable = record.is_undoable;
-        let Some(change) = self.settled(record)? else {
+        let lock = self.lock()?;
+        let Some(change) = self.settled(&lock, id)? else {
             return Ok(ChangesSummary::none());
         };
-        if !is_undoable {
+        if !change.record.is_undoable {
             return Ok(change.summary());
         }
-        match self.apply(id, &Moved::default()) {
+        match self.trade(&lock, id, &Moved::default(), TradeWay::Forwards, &|| Ok(())) {
             Ok(change) => Ok(change.summary()),
             Err(failure) => {
                 let mut summary = change.summary();
@@ -244,8 +261,10 @@ impl ChangeStore {
         }
     }
 
-    /// A change with its steps; `None` if there are none, and it is gone.
-    fn settled(&self, mut record: ChangeRecord) -> Result<Option<Change>> {
+    /// A change with its steps; `None` if there are none, and it is gone. Under the lock: two who
+    /// look at once would each take what the other applies for what the command did.
+    pub(super) fn settled(&self, _lock: &StoreLock, id: &str) -> Result<Option<Change>> {
+        let mut record = self.read(id)?;
         if record.steps.is_none() {
             let mut steps = Vec::new();
             for (number, layer) in record.layers.iter().enumerate() {
@@ -263,13 +282,19 @@ impl ChangeStore {
                 return Ok(None);
             }
             record.counts = listing::counts(&record);
-            let written = record.write(&self.record_of(&record.id), Durability::Later);
-            written.map_err(|error| failed("note what changed", error))?;
+            self.write(&record, Durability::Later)
+                .map_err(|error| failed("note what changed", error))?;
         }
-        Ok(Some(Change {
-            record,
-            is_running: false,
-        }))
+        Ok(Some(Change::of(record)))
+    }
+
+    fn read(&self, id: &str) -> Result<ChangeRecord> {
+        let read = ChangeRecord::read(&self.record_of(id));
+        read.map_err(|error| failed(format!("read the change {id}"), error))
+    }
+
+    pub(super) fn write(&self, record: &ChangeRecord, durability: Durability) -> io::Result<()> {
+        record.write(&self.record_of(&record.id), durability)
     }
 
     /// Every change, the oldest first. What a process that died left undone is done first.
@@ -289,13 +314,18 @@ impl ChangeStore {
             let Ok(record) = ChangeRecord::read(&self.record_of(&id)) else {
                 continue;
             };
-            if record.steps.is_none() && is_in_use(&record, Duration::ZERO) {
+            if record.steps.is_some() {
+                found.push(Change::of(record));
+            } else if is_in_use(&record, Duration::ZERO) {
                 found.push(Change {
                     record,
                     is_running: true,
                 });
             } else {
-                found.extend(self.settled(record)?);
+                let lock = self.lock()?;
+                if self.record_of(&id).exists() {
+                    found.extend(self.settled(&lock, &id)?);
+                }
             }
         }
         Ok(found)
@@ -312,137 +342,12 @@ impl ChangeStore {
         }
     }
 
-    /// Makes the effects of a change real: all that was chosen, or nothing.
-    pub fn apply(&self, id: &str, which: &Moved<'_>) -> Result<Change, ChangeFailure> {
-        self.trade(id, which, false, &|| Ok(()))
-    }
-
-    /// Takes back what was applied: all that was chosen, or nothing.
-    pub fn undo(&self, id: &str, which: &Moved<'_>) -> Result<Change, ChangeFailure> {
-        self.trade(id, which, true, &|| Ok(()))
-    }
-
-    /// Lets steps trade places that are applied, or that are not.
-    pub(super) fn trade(
-        &self,
-        id: &str,
-        which: &Moved<'_>,
-        is_applied: bool,
-        passes: Passes<'_>,
-    ) -> Result<Change, ChangeFailure> {
-        let _lock = self.lock()?;
-        self.recover_locked(passes)?;
-        let record = self.ended(id)?;
-        let Some(change) = self.settled(record)? else {
-            return Err(missing(format!("the change {id} has nothing in it")).into());
-        };
-        let mut record = change.record;
-        let chosen = choose(&record, which.paths, is_applied)?;
-        check(&mut record, &chosen, which.force)?;
-        let journal = Journal::new(record, chosen).map_err(|error| failed("plan it", error))?;
-        let place = self.journals().join(id);
-        let doing = |error| failed(format!("write {}", place.display()), error);
-        DirBuilder::new()
-            .mode(0o700)
-            .recursive(true)
-            .create(self.journals())
-            .map_err(doing)?;
-        if let Err(error) = journal.write(&place) {
-            let _ = fs::remove_file(&place);
-            return Err(doing(error).into());
-        }
-        let record = self.carry_out(journal, &place, passes)?;
-        Ok(Change {
-            record,
-            is_running: false,
-        })
-    }
-
-    /// Does what a journal says, or takes it back if that can't be done.
-    fn carry_out(
-        &self,
-        journal: Journal,
-        place: &Path,
-        passes: Passes<'_>,
-    ) -> Result<ChangeRecord> {
-        let back = place.with_extension("back");
-        let died = || Error::new(ErrorKind::Io, "the process died");
-        let stopped = |stop| match stop {
-            Stop::Failed(error) => failed("move files", error),
-            Stop::Died => died(),
-        };
-        passes().map_err(stopped)?;
-        let mut refused = None;
-        if back.exists() {
-            refused = Some(Error::new(ErrorKind::Io, "it was taken back"));
-        } else {
-            match journal.perform(TradeWay::Forwards, passes) {
-                Ok(()) => {}
-                Err(Stop::Died) => return Err(died()),
-                Err(Stop::Failed(error)) => {
-                    let noted = super::record::write_file(&back, b"", Durability::Synced);
-                    noted.map_err(|error| failed("note that it is taken back", error))?;
-                    refused = Some(failed("nothing was changed: move files", error));
-                }
-            }
-        }
-        if let Some(refused) = refused {
-            journal
-                .perform(TradeWay::Backwards, passes)
-                .map_err(stopped)?;
-            let _ = fs::remove_file(place);
-            let _ = fs::remove_file(&back);
-            return Err(refused);
-        }
-        let record = journal.outcome(now_ms());
-        let record = record.map_err(|error| failed("look at what is there now", error))?;
-        let written = record.write(&self.record_of(&record.id), Durability::Synced);
-        written.map_err(|error| failed("note what was done", error))?;
-        passes().map_err(stopped)?;
-        let _ = fs::remove_file(place);
-        Ok(record)
-    }
-
-    /// Finishes what a process that died had begun.
-    pub fn recover(&self) -> Result<()> {
-        let is_left = fs::read_dir(self.journals()).is_ok_and(|mut left| left.next().is_some());
-        if !is_left {
-            return Ok(());
-        }
-        let _lock = self.lock()?;
-        self.recover_locked(&|| Ok(()))
-    }
-
-    pub(super) fn recover_locked(&self, passes: Passes<'_>) -> Result<()> {
-        let left = fs::read_dir(self.journals())
-            .into_iter()
-            .flatten()
-            .flatten();
-        for place in left.map(|entry| entry.path()) {
-            if place.extension().is_some() {
-                continue;
-            }
-            let journal = Journal::read(&place);
-            let journal = journal.map_err(|error| failed("read a journal", error))?;
-            let Some(journal) = journal else {
-                // It was never whole, so nothing was done.
-                let _ = fs::remove_file(&place);
-                continue;
-            };
-            match self.carry_out(journal, &place, passes) {
-                // It was taken back, and is what it was before.
-                Err(_) if !place.exists() => {}
-                done => drop(done?),
-            }
-        }
-        Ok(())
-    }
-
     /// Removes a change: what was not applied will never be, and what was can't be undone.
     pub fn discard(&self, id: &str) -> Result<()> {
-        let _lock = self.lock()?;
-        self.recover_locked(&|| Ok(()))?;
+        let lock = self.lock()?;
+        self.recover_locked(&lock, &|| Ok(()));
         let record = self.ended(id)?;
+        self.forget_journal(id);
         self.remove(&record)
     }
 
@@ -450,6 +355,7 @@ impl ChangeStore {
     /// larger. Returns their ids.
     pub fn prune(&self, age: Option<Duration>, bytes: Option<u64>) -> Result<Vec<String>> {
         let mut removed = Vec::new();
+        self.sweep()?;
         let changes = self.list()?;
         let size = |change: &Change| change.record.counts.bytes + change.record.counts.former_bytes;
         let mut total: u64 = changes.iter().map(size).sum();
@@ -478,7 +384,39 @@ impl ChangeStore {
         }
     }
 
-    fn lock(&self) -> Result<File> {
+    /// Removes what a process left that died while it made or removed a change.
+    fn sweep(&self) -> Result<()> {
+        let _lock = self.lock()?;
+        let Ok(all) = tree::open(&self.directory) else {
+            return Ok(());
+        };
+        for entry in fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let own = entry.path();
+            if !own.is_dir() || own == self.journals() || own.join("record").exists() {
+                continue;
+            }
+            let record = ChangeRecord::read(&own.join(REMOVED));
+            let is_old = || {
+                let made = entry.metadata().and_then(|found| found.modified());
+                made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > PRUNING))
+            };
+            let swept = match record {
+                Ok(record) => self.remove(&record),
+                // Without a record nothing in it can be applied.
+                Err(_) if is_old() => tree::remove(&all, &entry.file_name())
+                    .map_err(|error| failed(format!("remove {}", own.display()), error)),
+                Err(_) => Ok(()),
+            };
+            swept?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn lock(&self) -> Result<StoreLock> {
         let mut builder = DirBuilder::new();
         let path = self.directory.join("lock");
         let locked = builder
@@ -488,22 +426,25 @@ impl ChangeStore {
             .and_then(|()| File::create(&path))
             .and_then(|file| {
                 lock_within(&file, LockKind::Exclusive, PATIENCE)?;
-                Ok(file)
+                Ok(StoreLock { _file: file })
             });
         locked.map_err(|error| failed(format!("lock {}", path.display()), error))
     }
 
     /// The record of a change whose command has ended.
-    fn ended(&self, id: &str) -> Result<ChangeRecord> {
-        let record = ChangeRecord::read(&self.record_of(id))
-            .map_err(|error| failed(format!("read the change {id}"), error))?;
+    pub(super) fn ended(&self, id: &str) -> Result<ChangeRecord> {
+        let record = self.read(id)?;
         if record.steps.is_none() && is_in_use(&record, ENDING) {
             return Err(missing(format!("the command of {id} still runs")));
         }
         Ok(record)
     }
 
+    /// Removes a change. From the first moment on it is none any more: a half of it could be
+    /// mistaken for what was kept.
     fn remove(&self, record: &ChangeRecord) -> Result<()> {
+        let own = self.directory.join(&record.id);
+        let _ = fs::rename(own.join("record"), own.join(REMOVED));
         let removed = layers::remove(record).and_then(|()| {
             let all = tree::open(&self.directory)?;
             tree::remove(&all, record.id.as_ref())
@@ -516,7 +457,7 @@ pub(super) fn missing(text: String) -> Error {
     Error::new(ErrorKind::Io, text)
 }
 
-fn now_ms() -> u64 {
+pub(super) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_millis() as u64
 }

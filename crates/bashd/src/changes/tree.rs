@@ -1,18 +1,19 @@
 //! Looking at trees of files by open directories: no link is followed, and no name needs to be
 //! text.
 
+use super::marks;
 use bashd_keeper::mounted;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, ResolveFlags, Stat, XattrFlags};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, RawMode, ResolveFlags, Stat, StatxFlags, XattrFlags,
+};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-
-/// The prefix of what the kernel notes in a layer.
-const MARKS: &[u8] = b"user.overlay.";
 
 /// A moment as file systems tell it: seconds and nanoseconds.
 pub(super) type FileTime = (i64, i64);
@@ -28,6 +29,8 @@ pub(super) struct TreeStamp {
     pub(super) inode: u64,
     pub(super) mode: u32,
     pub(super) changed: FileTime,
+    /// When a file was written last; nothing of a directory.
+    pub(super) modified: FileTime,
     pub(super) size: u64,
     /// If it is a directory: everything in it.
     pub(super) below: Option<TreeContent>,
@@ -48,10 +51,25 @@ impl TreeStamp {
         below.map_or(self.changed, |below| below.max(self.changed))
     }
 
+    /// Whether this is what was found at a name, written by nobody since, though it may have been
+    /// moved. Of a directory only that it is the same one.
+    pub(super) fn is(&self, found: &Stat) -> bool {
+        let is_written = || self.modified != modified(found) || self.size != found.st_size as u64;
+        self.inode == found.st_ino && (self.below.is_some() || !is_written())
+    }
+
     /// Whether it is a directory that its owner can't change.
     pub(super) fn is_closed_directory(&self) -> bool {
         kind_of(self.mode) == FileType::Directory && self.mode & 0o200 == 0
     }
+}
+
+/// Which directory something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DirectoryIdentity {
+    inode: u64,
+    /// When it was made, where the file system knows that.
+    born: Option<FileTime>,
 }
 
 /// Who may do what with a directory, and what else is said of it.
@@ -61,6 +79,22 @@ pub(super) struct Attributes {
     pub(super) owner: u32,
     pub(super) group: u32,
     pub(super) extended: Vec<(serde_bytes::ByteBuf, serde_bytes::ByteBuf)>,
+}
+
+impl Attributes {
+    /// These attributes of a copy, as far as they are others than those that the copy was made
+    /// with; the rest is the original's.
+    pub(super) fn changed_since(self, made: &Self, original: &Self) -> Self {
+        fn newer<T: PartialEq + Clone>(now: T, made: &T, original: &T) -> T {
+            if now == *made { original.clone() } else { now }
+        }
+        Self {
+            mode: newer(self.mode, &made.mode, &original.mode),
+            owner: newer(self.owner, &made.owner, &original.owner),
+            group: newer(self.group, &made.group, &original.group),
+            extended: newer(self.extended, &made.extended, &original.extended),
+        }
+    }
 }
 
 pub(super) fn kind_of(mode: u32) -> FileType {
@@ -76,7 +110,7 @@ pub(super) fn is_whiteout(stat: &Stat) -> bool {
     kind_of(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0
 }
 
-fn changed(stat: &Stat) -> FileTime {
+pub(super) fn changed(stat: &Stat) -> FileTime {
     (stat.st_ctime, stat.st_ctime_nsec as i64)
 }
 
@@ -115,19 +149,41 @@ pub(super) fn open_ours(directory: impl AsFd, name: &OsStr) -> io::Result<OwnedF
     }
 }
 
-/// Opens what is at a relative path in a directory, by no link, and in the same file system.
-pub(super) fn open_below(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+/// Opens what is at a relative path in a directory, by no link, and in the same file system: only
+/// as a place in which names are, so that it need not be readable.
+pub(super) fn open_place(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     if path.as_os_str().is_empty() {
         return root.try_clone();
     }
     let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-    Ok(rustix::fs::openat2(
-        root,
-        path,
-        DIRECTORY,
-        Mode::empty(),
-        how,
-    )?)
+    let flags = DIRECTORY | OFlags::PATH;
+    Ok(rustix::fs::openat2(root, path, flags, Mode::empty(), how)?)
+}
+
+/// Likewise, with what is in it and said of it. It may be closed even to its owner.
+pub(super) fn open_below(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return root.try_clone();
+    };
+    open_ours(open_place(root, parent)?, name)
+}
+
+/// Which directory this is: a later one at the same path is another, even if the system gave it the
+/// same number.
+pub(super) fn identity(directory: impl AsFd) -> io::Result<DirectoryIdentity> {
+    let flags = StatxFlags::INO | StatxFlags::BTIME;
+    let found = rustix::fs::statx(directory, c"", AtFlags::EMPTY_PATH, flags)?;
+    let is_known = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let born = found.stx_btime;
+    Ok(DirectoryIdentity {
+        inode: found.stx_ino,
+        born: is_known.then(|| (born.tv_sec, i64::from(born.tv_nsec))),
+    })
+}
+
+/// The device that a directory is on. It may be another number after the next start of the system.
+pub(super) fn device(directory: impl AsFd) -> io::Result<u64> {
+    Ok(rustix::fs::fstat(directory)?.st_dev)
 }
 
 /// What is at a name, if anything.
@@ -159,24 +215,44 @@ pub(super) fn at(directory: impl AsFd, name: &OsStr) -> PathBuf {
     Path::new(&format!("/proc/self/fd/{number}")).join(name)
 }
 
-/// What is at a name, with everything below.
+/// Whose directories are looked into: ours may be opened for that if they are closed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Users,
+}
+
+/// What is at a name of the user's, with everything below. Nothing is touched for that.
 pub(super) fn stamp(directory: impl AsFd, name: &OsStr) -> io::Result<Option<TreeStamp>> {
+    stamp_of(directory, name, Whose::Users)
+}
+
+/// What is at a name of a layer, with everything below.
+pub(super) fn stamp_ours(directory: impl AsFd, name: &OsStr) -> io::Result<Option<TreeStamp>> {
+    stamp_of(directory, name, Whose::Ours)
+}
+
+fn stamp_of(directory: impl AsFd, name: &OsStr, whose: Whose) -> io::Result<Option<TreeStamp>> {
     let Some(found) = stat(&directory, name)? else {
         return Ok(None);
     };
-    let below = is_directory(&found).then(|| {
+    let mut below = None;
+    if is_directory(&found) {
         let mut content = TreeContent::default();
-        // What its owner can't read, nobody changed unnoticed: that changes the directory.
-        if let Ok(opened) = open_ours(&directory, name) {
-            let _ = count(&opened, &mut content);
-        }
-        content
-    });
+        count_in(&directory, name, whose, &mut content)?;
+        below = Some(content);
+    }
+    let is_directory = below.is_some();
     Ok(Some(TreeStamp {
         inode: found.st_ino,
         mode: found.st_mode,
         changed: changed(&found),
-        size: if below.is_some() {
+        modified: if is_directory {
+            (0, 0)
+        } else {
+            modified(&found)
+        },
+        size: if is_directory {
             0
         } else {
             found.st_size as u64
@@ -185,9 +261,24 @@ pub(super) fn stamp(directory: impl AsFd, name: &OsStr) -> io::Result<Option<Tre
     }))
 }
 
-fn count(directory: &OwnedFd, content: &mut TreeContent) -> io::Result<()> {
-    for name in names(directory)? {
-        let Some(found) = stat(directory, &name)? else {
+/// Counts what is in a directory.
+fn count_in(
+    directory: impl AsFd,
+    name: &OsStr,
+    whose: Whose,
+    content: &mut TreeContent,
+) -> io::Result<()> {
+    let opened = match whose {
+        Whose::Ours => open_ours(directory, name),
+        Whose::Users => open_in(directory, name),
+    };
+    let opened = match opened {
+        // Nobody can add to what can't be read without changing the directory itself.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        opened => opened?,
+    };
+    for name in names(&opened)? {
+        let Some(found) = stat(&opened, &name)? else {
             continue;
         };
         if is_whiteout(&found) {
@@ -196,9 +287,7 @@ fn count(directory: &OwnedFd, content: &mut TreeContent) -> io::Result<()> {
         content.newest = content.newest.max(changed(&found));
         content.count += 1;
         if is_directory(&found) {
-            if let Ok(opened) = open_ours(directory, &name) {
-                count(&opened, content)?;
-            }
+            count_in(&opened, &name, whose, content)?;
         } else {
             content.bytes += found.st_size as u64;
         }
@@ -242,7 +331,7 @@ pub(super) fn set_attributes(directory: &OwnedFd, wanted: &Attributes) -> io::Re
     )?)
 }
 
-fn names_of_extended(path: &Path) -> io::Result<Vec<Vec<u8>>> {
+pub(super) fn names_of_extended(path: &Path) -> io::Result<Vec<Vec<u8>>> {
     let mut room = Vec::with_capacity(4096);
     loop {
         let spare = rustix::buffer::spare_capacity(&mut room);
@@ -262,7 +351,7 @@ fn names_of_extended(path: &Path) -> io::Result<Vec<Vec<u8>>> {
     Ok(names.map(<[u8]>::to_vec).collect())
 }
 
-fn value_of_extended(path: &Path, name: &[u8]) -> io::Result<Vec<u8>> {
+pub(super) fn value_of_extended(path: &Path, name: &[u8]) -> io::Result<Vec<u8>> {
     let length = rustix::fs::lgetxattr_query(path, name)?;
     let mut value = Vec::with_capacity(length + 1);
     rustix::fs::lgetxattr(path, name, rustix::buffer::spare_capacity(&mut value))?;
@@ -276,7 +365,7 @@ pub(super) fn extended(
     let mut found = Vec::new();
     for name in names_of_extended(path)? {
         let is_users = name.starts_with(b"user.") || name.starts_with(b"system.posix_acl");
-        if is_users && !name.starts_with(MARKS) {
+        if is_users && !name.starts_with(marks::PREFIX) {
             let value = value_of_extended(path, &name)?;
             found.push((name.into(), value.into()));
         }
@@ -285,73 +374,49 @@ pub(super) fn extended(
     Ok(found)
 }
 
-/// Whether a directory of a layer replaces what is below it.
-pub(super) fn is_opaque(directory: &OwnedFd) -> bool {
-    let mut value = Vec::with_capacity(8);
-    let spare = rustix::buffer::spare_capacity(&mut value);
-    let found = rustix::fs::fgetxattr(directory, "user.overlay.opaque", spare);
-    found.is_ok() && value == b"y"
-}
+/// A file that is larger is not read to see whether it is as before: it counts as changed.
+const MOST_COMPARED: u64 = 16 << 20;
 
-/// Takes away what the kernel noted in a layer, in something that will be a part of the real tree:
-/// its marks, and what says that something below is gone.
-pub(super) fn unmark(directory: &OwnedFd, name: &OsStr) -> io::Result<()> {
-    let Some(found) = stat(directory, name)? else {
-        return Ok(());
+/// Whether two files of this size have the same bytes. Nothing else than files is opened for long.
+pub(super) fn has_same_bytes(
+    (one, its_name): (impl AsFd, &OsStr),
+    (other, other_name): (impl AsFd, &OsStr),
+    size: u64,
+) -> bool {
+    fn open(directory: impl AsFd, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(directory, name, flags, Mode::empty())?.into())
+    }
+    if size > MOST_COMPARED {
+        return false;
+    }
+    let (Ok(mut one), Ok(mut other)) = (open(one, its_name), open(other, other_name)) else {
+        return false;
     };
-    if is_whiteout(&found) {
-        return Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty())?);
-    }
-    let (path, kind) = (at(directory, name), kind_of(found.st_mode));
-    let needed = match kind {
-        FileType::Directory => 0o700,
-        FileType::RegularFile if has_marks(&path)? => 0o600,
-        // Nothing else can have marks.
-        _ => return Ok(()),
-    };
-    let mode = found.st_mode & 0o7777;
-    // An owner that may not write it may not take marks away either.
-    let is_closed = mode & needed != needed;
-    if is_closed {
-        rustix::fs::chmod(&path, Mode::from_raw_mode(mode | needed))?;
-    }
-    let mut done = take_marks(&path);
-    if kind == FileType::Directory && done.is_ok() {
-        done = unmark_below(directory, name);
-    }
-    if is_closed {
-        rustix::fs::chmod(&path, Mode::from_raw_mode(mode))?;
-    }
-    done
-}
-
-fn unmark_below(directory: &OwnedFd, name: &OsStr) -> io::Result<()> {
-    let opened = open_in(directory, name)?;
-    for name in names(&opened)? {
-        unmark(&opened, &name)?;
-    }
-    Ok(())
-}
-
-fn has_marks(path: &Path) -> io::Result<bool> {
-    let names = names_of_extended(path)?;
-    Ok(names.iter().any(|name| name.starts_with(MARKS)))
-}
-
-fn take_marks(path: &Path) -> io::Result<()> {
-    for name in names_of_extended(path)? {
-        let Some(rest) = name.strip_prefix(MARKS) else {
-            continue;
+    let (mut bytes, mut others) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+    loop {
+        let filled = (fill(&mut one, &mut bytes), fill(&mut other, &mut others));
+        let (Ok(length), Ok(same)) = filled else {
+            return false;
         };
-        // The kernel keeps what a command itself sets under such a name by a longer one.
-        if let Some(own) = rest.strip_prefix(b"overlay.") {
-            let value = value_of_extended(path, &name)?;
-            let real = [MARKS, own].concat();
-            rustix::fs::lsetxattr(path, real.as_slice(), &value, XattrFlags::empty())?;
+        if bytes.get(..length) != others.get(..same) {
+            return false;
         }
-        rustix::fs::lremovexattr(path, name.as_slice())?;
+        if length < bytes.len() {
+            return true;
+        }
     }
-    Ok(())
+}
+
+fn fill(file: &mut File, room: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = room.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest)? {
+            0 => break,
+            more => filled += more,
+        }
+    }
+    Ok(filled)
 }
 
 /// Removes what is at a name, with everything below.

@@ -2,18 +2,33 @@
 //! what it did is found out when it has ended.
 
 use super::EngineCore;
-use crate::changes::{ChangeStore, ChangesSummary, Effects, made_for};
+use crate::changes::{ChangeStore, ChangesSummary, Effects, LayersInUse, made_for};
+use crate::config::Config;
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{PlanOutcome, RunFailure};
 use crate::plan::Plan;
 use crate::profile::reply::Ending;
 use crate::run_id::RunId;
+use std::thread;
 
 /// A command whose effects go to layers.
 pub(super) struct HeldRun {
     store: ChangeStore,
     id: String,
+    in_use: LayersInUse,
+}
+
+/// Finishes what a process that died had begun to apply or undo, before anybody asks for it.
+pub(super) fn finish_what_is_left(config: &Config) {
+    let store = ChangeStore::in_state(&config.state_dir);
+    if store.has_unfinished() {
+        // If it can't be finished, `bashd changes` says so.
+        let finishing = move || drop(store.recover());
+        let _ = thread::Builder::new()
+            .name("changes".to_owned())
+            .spawn(finishing);
+    }
 }
 
 impl EngineCore {
@@ -33,11 +48,8 @@ impl EngineCore {
             ));
         };
         let store = ChangeStore::in_state(&self.config.state_dir);
-        let held = HeldRun {
-            store: store.clone(),
-            id: id.as_str().to_owned(),
-        };
-        let (id, cwd) = (held.id.clone(), plan.cwd.path.clone());
+        let (held_in, name) = (store.clone(), id.as_str().to_owned());
+        let (id, cwd) = (name.clone(), plan.cwd.path.clone());
         let command = plan.job.spec.command.clone();
         let is_undoable = plan.effects == Effects::Undoable;
         let limits = self.config.effects;
@@ -47,14 +59,19 @@ impl EngineCore {
             store.prepare((&id, &command), &cwd, &layers, is_undoable)
         });
         match done(making.await) {
-            Ok(()) => Ok(Some(held)),
+            Ok(in_use) => Ok(Some(HeldRun {
+                store: held_in,
+                id: name,
+                in_use,
+            })),
             Err(error) => Err(Ending::Failed(error, None)),
         }
     }
 
     /// What a command whose effects were held did.
     pub(super) async fn settle(&self, held: HeldRun, run: &mut Result<PlanOutcome, RunFailure>) {
-        let HeldRun { store, id } = held;
+        let HeldRun { store, id, in_use } = held;
+        drop(in_use);
         match run {
             Ok(PlanOutcome::Ended(run)) => {
                 let name = id.clone();

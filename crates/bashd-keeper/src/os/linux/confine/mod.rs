@@ -319,12 +319,15 @@ pub fn level(state: &Path) -> Result<ConfinementInForce, Trouble> {
     Ok(in_force)
 }
 
+/// Others lock a layer only for a moment, to see whether it is in use.
+const LAYER_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Locks the layers of a confinement, so that nobody applies or removes one that is in use.
 fn lock_layers(confinement: &Confinement) -> io::Result<Vec<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let locked = confinement.layers.iter().map(|layer| {
         let directory = rustix::fs::open(&layer.directory, flags, Mode::empty())?;
-        lock_within(&directory, LockKind::Exclusive, Duration::ZERO)?;
+        lock_within(&directory, LockKind::Shared, LAYER_PATIENCE)?;
         Ok(directory)
     });
     locked.collect()

@@ -12,6 +12,7 @@ mod init;
 mod jobs;
 mod limits;
 mod parse;
+mod places;
 mod servers;
 mod suggest;
 
@@ -29,6 +30,7 @@ pub(crate) use jobs::{
     JobsSend, JobsWait,
 };
 use limits::Limiting;
+pub(crate) use places::{PlacesAction, PlacesCheck, PlacesOptions};
 pub(crate) use servers::{Acp, Mcp, Rpc, Serving};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -116,6 +118,7 @@ pub(crate) enum Subcommand {
     #[command(subcommand)]
     Artifact(ArtifactAction),
     Grants(GrantsOptions),
+    Places(PlacesOptions),
     /// Show what commands may reach.
     #[command(subcommand)]
     Confine(ConfineAction),
@@ -174,6 +177,7 @@ impl Subcommand {
             Self::Artifact(ArtifactAction::Read(read)) => Some(&read.everywhere),
             Self::Artifact(ArtifactAction::Rm(rm)) => Some(&rm.everywhere),
             Self::Grants(grants) => Some(grants.everywhere()),
+            Self::Places(places) => Some(places.everywhere()),
             Self::Confine(ConfineAction::Show(show)) => Some(&show.everywhere),
             Self::Schema(schema) => Some(&schema.everywhere),
             Self::Config(ConfigAction::Show(show)) => Some(&show.everywhere),
@@ -431,6 +435,9 @@ pub(crate) struct Console {
     /// Draw nothing: lines in, lines out. For screen readers, and without a terminal.
     #[arg(long)]
     pub(crate) plain: bool,
+    /// Run all commands at this place (docs/places.md).
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) on: Option<String>,
     #[command(flatten)]
     everywhere: Everywhere,
 }

@@ -12,7 +12,7 @@ use crate::settings::ConfigInForce;
 use bashd::artifact::ArtifactStore;
 use bashd::config::{KEYS, ValueKind};
 use bashd::guard::RULES;
-use bashd::jobs::{Jobs, Whose};
+use bashd::jobs::{FarJobs, Jobs, Whose};
 use bashd::ledger::{Ledger, RecordQuery};
 
 /// Calls that are offered.
@@ -34,6 +34,7 @@ enum WantedNames {
     Keys,
     Artifacts,
     Calls,
+    Places,
 }
 
 /// Which jobs.
@@ -86,6 +87,11 @@ fn candidates(before: &[String], current: &str, settings: &ConfigInForce) -> Vec
                 .collect()
         }
         Some(WantedNames::Jobs(choice)) => jobs(choice, settings),
+        Some(WantedNames::Places) => {
+            let places = settings.config.places.iter();
+            let told = places.map(|place| (place.name.clone(), place.kind.name().to_owned()));
+            told.collect()
+        }
         Some(WantedNames::Artifacts) => {
             let stored = ArtifactStore::of(&settings.config).list();
             let stored = stored.unwrap_or_default().into_iter();
@@ -109,8 +115,14 @@ fn jobs(choice: JobChoice, settings: &ConfigInForce) -> Vec<NamedCandidate> {
         JobChoice::Running => job.state.is_alive(),
         JobChoice::Ended => !job.state.is_alive(),
     });
-    wanted
-        .map(|job| (job.name.unwrap_or(job.alias), job.command))
+    let here = wanted.map(|job| (job.name.unwrap_or(job.alias), job.command));
+    let there = FarJobs::of(&settings.config).list().into_iter();
+    let there = there.filter(|job| match choice {
+        JobChoice::All => true,
+        JobChoice::Running => job.is_alive,
+        JobChoice::Ended => false,
+    });
+    here.chain(there.map(|job| (job.alias, job.command)))
         .collect()
 }
 
@@ -120,6 +132,7 @@ fn wanted(before: &[String]) -> Option<WantedNames> {
         match last.as_str() {
             "--profile" => return Some(WantedNames::Profiles),
             "--set" => return Some(WantedNames::Keys),
+            "--on" => return Some(WantedNames::Places),
             _ => {}
         }
     }
@@ -136,6 +149,7 @@ fn wanted(before: &[String]) -> Option<WantedNames> {
         ("artifact", Some("read" | "rm")) => Some(WantedNames::Artifacts),
         ("log", Some("show")) => Some(WantedNames::Calls),
         ("rules", None) => Some(WantedNames::Rules),
+        ("places", Some("check")) => Some(WantedNames::Places),
         _ => None,
     }
 }
@@ -187,6 +201,8 @@ mod tests {
             ("jobs rm", Some(WantedNames::Jobs(JobChoice::Ended))),
             ("jobs", None),
             ("run --profile", Some(WantedNames::Profiles)),
+            ("run --on", Some(WantedNames::Places)),
+            ("places check", Some(WantedNames::Places)),
             ("run", None),
             ("--set", Some(WantedNames::Keys)),
             ("artifact read", Some(WantedNames::Artifacts)),

@@ -8,7 +8,7 @@ use crate::print::Printer;
 use crate::settings::ConfigInForce;
 use crate::{
     acp, changes, check, complete, completions, config, confine, console, doctor, grants, hook,
-    init, jobs, log, man, mcp, minimize, outpost, profiles, rpc, rules, run, schema, stats,
+    init, jobs, log, man, mcp, minimize, outpost, places, profiles, rpc, rules, run, schema, stats,
     terminal, top,
 };
 use bashd::KeeperSource;
@@ -67,7 +67,9 @@ pub(crate) fn dispatch(
         Subcommand::Init(arguments) => init::init(arguments, settings()?, printer),
         Subcommand::Console(args) => {
             let look = console::ConsoleLook::of(args.plain, printer);
-            console::console(guardian, settings()?, look)
+            let mut settings = settings()?;
+            settings.run_all_at(args.on.as_deref())?;
+            console::console(guardian, settings, look)
         }
         Subcommand::Top(arguments) => top::top(arguments, guardian, &settings()?, printer),
         Subcommand::Jobs(arguments) => jobs::jobs(arguments, &settings()?, printer),
@@ -83,6 +85,7 @@ pub(crate) fn dispatch(
         Subcommand::Artifact(ArtifactAction::Rm(arguments)) => {
             artifact::remove(arguments, &settings()?, printer)
         }
+        Subcommand::Places(arguments) => places::places(arguments, settings()?, printer),
         Subcommand::Grants(arguments) => grants::grants(arguments, &settings()?, printer),
         Subcommand::Confine(ConfineAction::Show(arguments)) => {
             confine::show(arguments, &settings()?, printer)

@@ -27,6 +27,7 @@ mod minimize;
 mod notify;
 mod outpost;
 mod pager;
+mod places;
 mod print;
 mod profiles;
 mod render;

@@ -66,6 +66,32 @@ impl ConfigInForce {
         })
     }
 
+    /// The place of that name.
+    pub(crate) fn place(&self, name: &str) -> Result<&PlaceSettings, Failure> {
+        let places = &self.config.places;
+        places
+            .iter()
+            .find(|place| place.name == name)
+            .ok_or_else(|| {
+                let names: Vec<&str> = places.iter().map(|place| &*place.name).collect();
+                let text = format!("there is no place `{name}`");
+                let known = match &names[..] {
+                    [] => "none is configured: [places.NAME], docs/places.md".to_owned(),
+                    names => format!("one of: {}", names.join(", ")),
+                };
+                Failure::new(FailureKind::Usage, text).hint(known)
+            })
+    }
+
+    /// Has all commands run at a place.
+    pub(crate) fn run_all_at(&mut self, name: Option<&str>) -> Result<(), Failure> {
+        if let Some(name) = name {
+            self.place(name)?;
+            self.config.default_place = Some(name.to_owned());
+        }
+        Ok(())
+    }
+
     /// The profile of that name, compiled in or the user's own.
     pub(crate) fn profile(&self, name: &str) -> Result<Arc<Profile>, Failure> {
         let profiles = Library::new(self.config.profiles_dir.clone());

@@ -121,8 +121,8 @@ fn check(expected: &str) -> io::Result<()> {
     }
 }
 
-/// Reaches the outpost in the state directory, or in one beside this program: a home may be missing,
-/// read-only or full.
+/// Reaches the outpost in the state directory, or in one beside this program: a home may be
+/// missing, read-only or full.
 fn dial(work: &OutpostWork) -> io::Result<(PathBuf, Dialled)> {
     let beside = env::current_exe().ok();
     let beside = beside.as_deref().and_then(Path::parent);

@@ -8,6 +8,7 @@ mod at_terminal;
 mod drafting;
 mod effects;
 mod elsewhere;
+mod far_jobs;
 mod jobs;
 mod orders;
 mod permission;
@@ -57,6 +58,7 @@ use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
 use drafting::{BeforeStart, DraftParts};
 use elsewhere::AwayCall;
+pub(crate) use elsewhere::HERE;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
@@ -140,7 +142,7 @@ impl Engine {
         let warnings = Mutex::new(problems);
         let desk = ApprovalDesk::new(&config.state_dir);
         let places = config.places.iter().cloned();
-        let place = |place| FarPlace::new(place, &config.places, surroundings.env.clone());
+        let place = |place| FarPlace::new(place, &config, surroundings.env.clone());
         let places = places.map(|settings| Arc::new(place(settings))).collect();
         Ok(Self(Arc::new(EngineCore {
             config,

@@ -134,6 +134,11 @@ const EXAMPLES: &[(&str, [&str; 2])] = &[
         ["bashd artifact rm 3", "bashd artifact rm 3 4 5"],
     ),
     ("grants", ["bashd grants", "bashd grants --json"]),
+    ("places", ["bashd places", "bashd places --json"]),
+    (
+        "places check",
+        ["bashd places check big", "bashd places check big --json"],
+    ),
     (
         "try",
         [

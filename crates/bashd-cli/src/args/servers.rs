@@ -52,6 +52,9 @@ pub(crate) struct Serving {
     /// Run all calls that name no session in one shell; jobs then belong to this name.
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
+    /// Run all commands at this place; clients need not know of it (docs/places.md).
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) on: Option<String>,
     /// When what commands do to files becomes real: now; undoable, when they end, for `bashd undo`;
     /// hold, when you apply it. A call can only name a later mode (docs/effects.md).
     #[arg(long, value_name = "MODE")]

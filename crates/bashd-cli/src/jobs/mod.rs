@@ -3,6 +3,7 @@
 //! Everything is read from the state directory: no engine, and no keeper of our own.
 
 mod attach;
+mod far;
 mod screen;
 mod show;
 mod wait;
@@ -18,7 +19,7 @@ use crate::print::{CommandOutput, Printer};
 use crate::runtime;
 use crate::settings::ConfigInForce;
 use bashd::Stream;
-use bashd::jobs::{AfterInput, Job, Jobs, OutputQuery, Typing, Whose, signal_number};
+use bashd::jobs::{AfterInput, FarJobs, Job, Jobs, OutputQuery, Typing, Whose, signal_number};
 use regex::Regex;
 pub(crate) use show::ending;
 use std::io::Read;
@@ -31,6 +32,7 @@ pub(super) struct JobsDesk {
     pub(super) jobs: Jobs,
     owner: String,
     notifier: Notifier,
+    far: FarJobs,
 }
 
 impl JobsDesk {
@@ -70,9 +72,19 @@ pub(crate) fn jobs(
         jobs: Jobs::new(&settings.config).by(&owner()),
         owner: owner(),
         notifier: Notifier::of(&settings.config),
+        far: FarJobs::of(&settings.config),
     };
     let runtime =
         runtime::build().map_err(|error| Failure::of(FailureKind::System, error.into()))?;
+    let action = arguments.action.as_ref();
+    let is_far = |name: &&str| far::is_far(name, settings);
+    let names = action.map(far::names_of).unwrap_or_default();
+    if let Some(action) = action.filter(|_| names.iter().any(is_far)) {
+        let desk = far::FarDesk::new(settings, owner())?;
+        let done = runtime.block_on(desk.perform(action, printer));
+        runtime.shutdown_background();
+        return done;
+    }
     let done = runtime.block_on(perform(arguments, &desk, printer));
     if let Some(loss) = desk.jobs.take_loss() {
         printer.warn(&loss);
@@ -129,8 +141,12 @@ async fn list(
     for job in all {
         jobs.push(desk.jobs.exact(job).await);
     }
+    let mut elsewhere = desk.far.list();
+    elsewhere.retain(|job| everything || job.is_alive);
     if json {
         show::lines(&jobs, printer)?;
+    } else if jobs.is_empty() && !elsewhere.is_empty() {
+        // Those below are all there is.
     } else if jobs.is_empty() && kept > 0 {
         let ended = for_people::count(kept, "job");
         printer.note(&format!(
@@ -141,6 +157,7 @@ async fn list(
     } else {
         show::table(&jobs, printer)?;
     }
+    far::list(&elsewhere, json, printer)?;
     let newer = desk.jobs.count_newer();
     if newer > 0 {
         let unread = for_people::count(newer, "job");

@@ -127,6 +127,10 @@ fn rows(record: &Record) -> Vec<(&'static str, String)> {
         ("profile", one_line(&record.profile)),
         ("owner", one_line(&record.owner)),
         ("session", session.unwrap_or_default()),
+        (
+            "at",
+            record.place.as_deref().map(one_line).unwrap_or_default(),
+        ),
         ("in", one_line(&record.cwd)),
     ]
 }

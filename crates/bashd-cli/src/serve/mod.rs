@@ -92,6 +92,7 @@ impl ServerBase {
         if let Some(preset) = defaults.confine.take() {
             settings.config.confinement.preset = Some(preset);
         }
+        settings.run_all_at(options.on.as_deref())?;
         if let Some(mode) = options.effects {
             settings.config.effects.mode = mode.into();
         }

@@ -1,6 +1,9 @@
 //! `run --on` and the library at a place of kind `pipe`: the same replies as here, and what happens
 //! when carriers and outposts are killed, lie, or never answer.
 
+mod jobs;
+mod shown;
+mod stalled;
 mod upload;
 
 use crate::console::over_ssh::Sshd;
@@ -65,6 +68,20 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 fn kill(pid: i32) {
     // It may be gone already.
     let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+}
+
+/// Stops a process, and waits until none of its threads does anything more.
+fn stop(pid: i32) {
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+    let is_stopped = |stat: String| {
+        let state = stat.rsplit(") ").next().map(|rest| rest.starts_with('T'));
+        state.unwrap_or(false)
+    };
+    wait_until("a stop", || {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+        let mut stats = tasks.map(|task| fs::read_to_string(task.path().join("stat")));
+        stats.all(|stat| stat.is_ok_and(is_stopped))
+    });
 }
 
 fn reply_of(shown: &Transcript) -> Value {
@@ -231,14 +248,6 @@ fn what_a_place_does_not_have_is_refused_before_anything_runs() {
             "there is no place `nowhere` (there are: there)",
         ),
         (
-            &["--on", "there", "--background", "true"],
-            "going on as a job is not available at places yet",
-        ),
-        (
-            &["--on", "there", "--stdin-open", "true"],
-            "input that is sent later is not available",
-        ),
-        (
             &["--on", "there", "--cwd", "/usr", "true"],
             "/usr is mapped to no directory of the place `there`",
         ),
@@ -250,6 +259,20 @@ fn what_a_place_does_not_have_is_refused_before_anything_runs() {
     }
     let shown = on(&home, &["rm -rf /"]).run();
     assert_eq!(shown.code(), Some(126), "the near guard judges first");
+    // An address of something that is here, in the command and in a variable.
+    assert_eq!(
+        crate::shown(&home, &["run", "seq 1 100000"]).code(),
+        Some(0)
+    );
+    for input in [
+        r#"{"command": "cat artifact://0", "on": "there"}"#,
+        r#"{"command": "cat $F", "env": {"F": "artifact://0"}, "on": "there"}"#,
+    ] {
+        let shown = crate::shown(&home, &["run", "--input", input]);
+        let text = shown.out() + &shown.err();
+        let said = "an address, which is a path of this machine, is not available";
+        assert!(text.contains(said), "{text}");
+    }
 }
 
 #[test]
@@ -306,15 +329,17 @@ fn outposts(home: &Home) -> Vec<i32> {
     marked.map(|process| process.pid).filter(serves).collect()
 }
 
-fn engine(home: &Home) -> Engine {
+/// An engine with the place `there`, which this carrier reaches.
+fn engine_with(home: &Home, carrier: &[&str], change: impl FnOnce(&mut Config)) -> Engine {
     let surroundings = Surroundings {
         cwd: home.workspace(),
         env: home.env(),
     };
     let mut config = Config::new(home.state());
-    let command = carrier().map(str::to_owned).to_vec();
+    let command = carrier.iter().map(|word| (*word).to_owned()).collect();
     config.places = vec![PlaceSettings::new("there", PlaceKind::Pipe { command })];
     config.sessions.idle = Some(Duration::from_secs(1));
+    change(&mut config);
     Engine::new(config, surroundings, KeeperSource::Hook).unwrap()
 }
 
@@ -326,7 +351,7 @@ fn a_session_lives_at_a_place_and_many_runs_share_a_carrier() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let engine = engine(&home);
+        let engine = engine_with(&home, &carrier(), |_| {});
         let call = |text: &str| {
             let request = Request::new(text).session("s").on("there");
             engine.run(request)

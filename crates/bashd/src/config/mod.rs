@@ -141,6 +141,8 @@ pub struct Config {
     pub notify: NotifySettings,
     /// The other places at which commands can run.
     pub places: Vec<PlaceSettings>,
+    /// The place at which all commands run; `None` means here, unless a call names another.
+    pub default_place: Option<String>,
     /// Where internal URLs lead.
     pub urls: UrlDirectories,
 }
@@ -392,6 +394,7 @@ impl Config {
             mcp_structured: values.switch("mcp.structured")?,
             console_end_key: values.optional("console.end_key")?.map(str::to_owned),
             places: Vec::new(),
+            default_place: None,
             notify: NotifySettings::from_values(values)?,
             urls: UrlDirectories::from_values(values, sources)?,
         })

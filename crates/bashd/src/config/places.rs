@@ -83,6 +83,9 @@ fn settings(name: &str, table: PlaceTable) -> Result<PlaceSettings, String> {
     if name.is_empty() || !name.chars().all(is_plain) {
         return Err("a name has letters, digits, `-` and `_`".to_owned());
     }
+    if name == crate::engine::HERE {
+        return Err("that is the name of this machine".to_owned());
+    }
     let kind = kind(&table)?;
     for path in table
         .map

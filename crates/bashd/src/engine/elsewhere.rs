@@ -8,6 +8,7 @@ use crate::errand;
 use crate::error::{Error, ErrorKind};
 use crate::exec::{OutputWatch, PlanOutcome, TurnTicket};
 use crate::guard::Judgement;
+use crate::jobs::FarJob;
 use crate::ledger::LedgerEntry;
 use crate::output::veiled::Veil;
 use crate::place::far_run;
@@ -18,7 +19,6 @@ use crate::plan::{self, Outline, StdinSource};
 use crate::profile::Profile;
 use crate::profile::reply::Ending;
 use crate::request::{Accepted, Refusal, RefusalKind, Request};
-use crate::rewrite;
 use crate::run_id::RunId;
 use crate::urls::Expanded;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -28,6 +28,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// Bytes of stdin that are sent along.
 const MOST_STDIN: usize = 32 * 1024 * 1024;
@@ -41,6 +42,9 @@ const LOOK_EVERY: Timespec = Timespec {
 /// The least and the most of each end of a stream that come with a run's end.
 const LEAST_ALONG: usize = 16 * 1024;
 const MOST_ALONG: usize = 96 * 1024;
+
+/// What a call names to say that it is for no other place.
+pub(crate) const HERE: &str = "here";
 
 /// Where a call is carried out, if not here.
 pub(super) struct Destination {
@@ -68,13 +72,17 @@ impl EngineCore {
         expanded: &Expanded,
         accepted: &Accepted,
     ) -> Result<Option<Destination>, Ending> {
-        let Expanded {
-            request, command, ..
-        } = expanded;
-        let Some(name) = &request.on else {
-            return Ok(None);
-        };
+        let request = &expanded.request;
         let refused = |text: String| Ending::Refused(Refusal::new(RefusalKind::InvalidValue, text));
+        let name = match (&request.on, &self.config.default_place) {
+            (Some(name), Some(only)) if name != only => {
+                let text = format!("commands run at the place `{only}` here, not at `{name}`");
+                return Err(refused(text));
+            }
+            (Some(here), None) if here == HERE => return Ok(None),
+            (Some(name), _) | (None, Some(name)) => name,
+            (None, None) => return Ok(None),
+        };
         let place = self
             .places
             .iter()
@@ -91,15 +99,16 @@ impl EngineCore {
         })?;
         let effects = plan::confinement::effects(&self.config, request);
         let effects = effects.map_err(|error| refused(error.to_string()))?;
-        let missing = if accepted.backgrounding.is_some() {
-            Some("going on as a job")
-        } else if request.stdin_open {
-            Some("input that is sent later")
+        let is_job = accepted.backgrounding.is_some();
+        let missing = if request.until.is_some() {
+            Some("waiting until a job is ready (use the job tool's wait)")
+        } else if request.stdin_open && !is_job {
+            Some("input that is sent later to a command that is no job")
         } else if profile.at_terminal.is_some() {
             Some("a terminal that stays")
         } else if request.pty && request.ui {
             Some("a terminal at which somebody types")
-        } else if rewrite::apply(&profile.rewrite, request).to_run != command.to_run {
+        } else if expanded.replaced {
             Some("an address, which is a path of this machine,")
         } else if effects != Effects::Now {
             Some("holding or undoing effects")
@@ -132,7 +141,11 @@ impl EngineCore {
             return Ok(settings.mapped(here).or_else(|| settings.cwd.clone()));
         };
         let cwd = here.join(cwd);
+        // A model that works there names directories of there.
+        let is_there = |root: &PathBuf| cwd.starts_with(root) && root.parent().is_some();
+        let mut there = settings.map.iter().map(|(_, far)| far).chain(&settings.cwd);
         let mapped = settings.mapped(&cwd);
+        let mapped = mapped.or_else(|| there.any(is_there).then(|| cwd.clone()));
         mapped.map(Some).ok_or_else(|| {
             let name = &settings.name;
             let shown = cwd.display();
@@ -164,24 +177,13 @@ impl EngineCore {
         let asked = (request, &accepted);
         self.turn(ticket.as_ref(), profile, asked, &call.cancel)
             .await?;
-        let stdin = tokio::select! {
-            biased;
-            () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
-            () = tokio::time::sleep(accepted.timeout) => {
-                let text = "its stdin did not end in time: at a place all of it is read first (--stdin none)";
-                return Err(failed(Error::new(ErrorKind::Io, text)));
-            }
-            stdin = stdin_of(request) => stdin.map_err(|error| {
-                let error = Error::io(ErrorKind::Io, "read the command's stdin", error);
-                Ending::Failed(error, None)
-            })?,
-        };
+        let stdin = stdin_in_time(request, accepted.timeout, &call.cancel).await?;
         let request = self.with_passed(&place, request);
         let watching = watch
             .as_ref()
             .map_or(ToldMeanwhile::Nothing, |watch| watch.watching());
         let terms = self.terms(
-            profile,
+            (profile, &place),
             &request,
             (judgement, granted),
             (&entry.id, watching),
@@ -207,10 +209,18 @@ impl EngineCore {
         let veil = self.veil_of(profile);
         let FarEnd { outline, run } = Box::pin(carried_out(call, &veil, watch)).await;
         drop(ticket);
-        if let Ok(PlanOutcome::Ended(run)) = &run
-            && let Some(directory) = &run.began_in
-        {
-            directory.clone_into(&mut entry.cwd);
+        match &run {
+            Ok(PlanOutcome::Backgrounded(job)) => {
+                let names = (job.id.clone(), job.alias.clone());
+                let job = FarJob::begun(names, &owner_of(&request), &request.command);
+                self.note_begun(&place.settings.name, job);
+            }
+            Ok(PlanOutcome::Ended(run)) => {
+                if let Some(directory) = &run.began_in {
+                    directory.clone_into(&mut entry.cwd);
+                }
+            }
+            Err(_) => {}
         }
         let outline = outline.map_or_else(
             || Outline::unplanned(&request, command, limits),
@@ -232,7 +242,7 @@ impl EngineCore {
     /// What an order says besides its call.
     fn terms(
         &self,
-        profile: &Profile,
+        (profile, place): (&Profile, &FarPlace),
         request: &Request,
         (judgement, granted): (&Judgement, Vec<NeededThing>),
         (id, watching): (&RunId, ToldMeanwhile),
@@ -253,6 +263,7 @@ impl EngineCore {
                 first: ends,
                 last: ends,
             },
+            shown_at: self.shown_at(place),
         })
     }
 
@@ -286,6 +297,25 @@ async fn carried_out(
 
 fn failed(error: Error) -> Ending {
     Ending::Failed(error, None)
+}
+
+/// What a command reads, if that ends in time.
+async fn stdin_in_time(
+    request: &Request,
+    longest: Duration,
+    cancel: &CancellationToken,
+) -> Result<Option<Vec<u8>>, Ending> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(Ending::CancelledBeforeStart),
+        () = tokio::time::sleep(longest) => {
+            let text = "its stdin did not end in time: at a place all of it is read first (--stdin none)";
+            Err(failed(Error::new(ErrorKind::Io, text)))
+        }
+        stdin = stdin_of(request) => stdin.map_err(|error| {
+            failed(Error::io(ErrorKind::Io, "read the command's stdin", error))
+        }),
+    }
 }
 
 /// What a command at another place reads: all of it, before the command begins.

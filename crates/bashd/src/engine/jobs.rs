@@ -31,6 +31,9 @@ impl Engine {
                 return reply::reply(&profile, &missing.into(), begun.elapsed());
             }
         };
+        if let Some(reply) = self.0.managed_elsewhere(&profile, None, &call).await {
+            return reply;
+        }
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
         let jobs = self.jobs().by(&owner);
         let asked = JobToolCall {
@@ -39,11 +42,14 @@ impl Engine {
             owner: &owner,
             longest: call.wait_max(),
         };
-        let answer = tokio::select! {
+        let mut answer = tokio::select! {
             biased;
             answer = tool::answer(asked, call.raw_text()) => answer,
             () = call.cancel.cancelled() => tool::JobAnswer::cancelled(),
         };
+        if answer.lists() {
+            answer.add_lines(self.0.far_lines(&owner).await);
+        }
         self.0.warn(jobs.take_loss());
         reply::of_job_tool(answer, begun.elapsed())
     }

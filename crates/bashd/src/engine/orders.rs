@@ -43,7 +43,7 @@ impl EngineCore {
         watch: Option<&mut OutputWatch>,
         cancel: &CancellationToken,
     ) -> Result<CarriedOut, Ending> {
-        let profile = self.profile_of(order)?;
+        let profile = self.profile_by(&order.profile, order.profile_text.as_deref())?;
         let id = RunId::received(&order.id).ok_or_else(|| {
             let error = Error::new(ErrorKind::Place, "the order's id is none");
             Ending::Failed(error, None)
@@ -53,6 +53,8 @@ impl EngineCore {
         let ticket = session.map(|session| self.sessions.turns.arrive(session));
         let asked = (&request, &accepted);
         self.turn(ticket.as_ref(), &profile, asked, cancel).await?;
+        self.check_room(&order.owner, accepted.backgrounding)
+            .await?;
         let form = form_of(order.safe_mode, &command)?;
         let secrets = self.ledger.secrets();
         let setting = Setting {
@@ -83,12 +85,17 @@ impl EngineCore {
         Ok((Outline::of(&plan, &run), run))
     }
 
-    fn profile_of(&self, order: &Order) -> Result<Arc<Profile>, Ending> {
-        match &order.profile_text {
+    /// A profile as the near side has it.
+    pub(super) fn profile_by(
+        &self,
+        name: &str,
+        text: Option<&str>,
+    ) -> Result<Arc<Profile>, Ending> {
+        match text {
             Some(text) => Profile::from_toml(text)
                 .map(Arc::new)
                 .map_err(|error| Ending::Failed(error, None)),
-            None => self.profile(&order.profile).map_err(Ending::from),
+            None => self.profile(name).map_err(Ending::from),
         }
     }
 }

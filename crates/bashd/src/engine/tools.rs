@@ -165,6 +165,9 @@ impl EngineCore {
         let Some(tool) = profile.tools.get(number) else {
             return Reply::default();
         };
+        if let Some(reply) = self.managed_elsewhere(profile, Some(tool), call).await {
+            return reply;
+        }
         let reply = tokio::select! {
             biased;
             reply = verbs::answer(asked, tool, call.raw_text(), begun) => reply,

@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_STALE: usize = 64;
 
 /// How many unfinished jobs there may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct JobLimits {
     /// In total.
     pub in_all: usize,

@@ -13,6 +13,7 @@ pub(crate) mod clients;
 mod completion;
 mod control;
 mod earlier;
+mod far;
 mod news;
 mod output;
 mod probe;
@@ -33,6 +34,7 @@ use bashd_keeper::job::{abandoned, directory, recall};
 pub use claim::JobLimits;
 pub use clients::{ClientEntry, Clients};
 pub use completion::{Completions, Delivery};
+pub use far::{FarJob, FarJobs};
 pub use news::{JobNews, JobProgress, JobWatch, OwnerNews, Tell};
 pub use output::{JobOutput, OutputQuery, OutputStart, SearchCount};
 pub use screen::{JobScreen, JobTerminal, ScreenQuery};
@@ -69,6 +71,8 @@ pub struct Jobs {
     runs: PathBuf,
     book: JobBook,
     known: KnownSecrets,
+    /// The name that stands before their short names: that of the place at which they are.
+    shown_at: Option<String>,
 }
 
 /// Jobs whose directories were found to be gone, and that were found again, until that is said.
@@ -91,6 +95,7 @@ impl Jobs {
             runs: config.runs_dir(),
             book: JobBook::of(config),
             known: config.secrets.known.clone(),
+            shown_at: None,
         }
     }
 
@@ -100,6 +105,7 @@ impl Jobs {
             runs: config.runs_dir(),
             book,
             known: config.secrets.known.clone(),
+            shown_at: None,
         }
     }
 
@@ -119,6 +125,13 @@ impl Jobs {
             book: self.book.by(owner),
             ..self.clone()
         }
+    }
+
+    /// These jobs, with the name of their place before their short names.
+    #[must_use]
+    pub(crate) fn shown_at(mut self, place: Option<String>) -> Self {
+        self.shown_at = place;
+        self
     }
 
     /// All jobs that are kept, oldest first.
@@ -166,6 +179,12 @@ impl Jobs {
     /// may take over.
     pub fn find(&self, whose: Whose<'_>, name: &str) -> Result<Job> {
         self.recall();
+        let here = self.shown_at.as_ref().and_then(|place| {
+            let rest = name.strip_prefix(place.as_str())?;
+            rest.strip_prefix(':')
+        });
+        let given = name;
+        let name = here.unwrap_or(name);
         // The id names the directory: no need to look at the others.
         let is_plain = !name.contains('/') && !name.starts_with('.');
         let by_id = Some(self.runs.join(name))
@@ -177,7 +196,7 @@ impl Jobs {
             return Ok(job);
         }
         let mut called: Vec<Job> = self.list(whose);
-        called.retain(|job| job.is_called(name));
+        called.retain(|job| job.is_called(name) || job.is_called(given));
         if called.iter().any(|job| !job.earlier) {
             called.retain(|job| !job.earlier);
         }
@@ -351,6 +370,9 @@ impl Jobs {
     /// The job of a directory, as it may be shown.
     fn read(&self, path: &Path) -> Option<Job> {
         let mut job = Job::read(path)?;
+        if let Some(place) = &self.shown_at {
+            job.alias = format!("{place}:{}", job.alias);
+        }
         let veil = self.veil(&job);
         let is_growing = job.state.is_alive();
         job.last_line = veil.line(std::mem::take(&mut job.last_line), is_growing);

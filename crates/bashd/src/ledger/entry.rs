@@ -240,6 +240,7 @@ impl<'a> LedgerEntry<'a> {
         record.command_truncated = command.len() < self.command.len();
         record.command = self.hidden(command);
         record.cwd = self.hidden(&self.cwd.display().to_string());
+        record.place.clone_from(&self.place);
         record.kept_out = self.is_kept_out;
         record.wall_ms = self.begun.elapsed().as_millis() as u64;
         record

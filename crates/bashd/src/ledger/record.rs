@@ -50,6 +50,9 @@ pub struct Record {
     pub command_truncated: bool,
     /// The directory it was supposed to run in.
     pub cwd: String,
+    /// The place at which it ran, if not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// How the call ended.
     pub outcome: RecordedOutcome,
     /// The exit status, if there is one.
@@ -151,6 +154,7 @@ impl Record {
             command: String::new(),
             command_truncated: false,
             cwd: String::new(),
+            place: None,
             outcome,
             exit_code: None,
             signal: None,

@@ -3,6 +3,7 @@
 use super::Outpost;
 use super::runs::OrderedRun;
 use crate::errand;
+use crate::event::Stream;
 use crate::place::BUILD;
 use crate::place::conclusion::Conclusion;
 use crate::place::link::{GONE, SILENT};
@@ -13,6 +14,7 @@ use crate::place::wire::{
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -129,26 +131,66 @@ impl Connection<'_> {
                 from,
                 upto,
             } => {
-                let run = self.runs.get(&channel).map(|(_, run)| Arc::clone(run));
-                let outbox = Arc::clone(&self.outbox);
-                self.answers.spawn(async move {
-                    let range = from..upto.min(from.saturating_add(LONGEST_READ));
-                    let pieces = match run {
-                        Some(run) => {
-                            let end = run.ended().await;
-                            let read = errand::read(move |_| end.read(stream, range)).await;
-                            let read = read.unwrap_or_else(|failure| Err(failure.into()));
-                            read.map_err(|error| error.to_string())
-                        }
-                        None => Err("its run is not known here".to_owned()),
-                    };
-                    let _ = outbox.bulk(channel, &FromOutpost::Range { ask, pieces });
+                self.read((channel, ask), stream, from..upto);
+                Ok(())
+            }
+            ToOutpost::Manage { ask, call } => {
+                self.answer(|outpost| async move {
+                    let reply = Box::new(outpost.manage(&call).await);
+                    FromOutpost::Managed { ask, reply }
+                });
+                Ok(())
+            }
+            ToOutpost::Describe { ask } => {
+                self.answer(|outpost| async move {
+                    let facts = Box::new(outpost.facts().await);
+                    FromOutpost::Described { ask, facts }
                 });
                 Ok(())
             }
             ToOutpost::Ping => self.outbox.urgent_once(CONTROL, &FromOutpost::Pong),
             ToOutpost::Pong => Ok(()),
         }
+    }
+
+    /// Reads a part of a run's stream for this carrier.
+    fn read(&mut self, (channel, ask): (u32, u32), stream: Stream, range: Range<u64>) {
+        let run = self.runs.get(&channel).map(|(_, run)| Arc::clone(run));
+        let outbox = Arc::clone(&self.outbox);
+        self.answers.spawn(async move {
+            let most = range.start.saturating_add(LONGEST_READ);
+            let range = range.start..range.end.min(most);
+            let pieces = match run {
+                Some(run) => {
+                    let end = run.ended().await;
+                    let read = errand::read(move |_| end.read(stream, range)).await;
+                    let read = read.unwrap_or_else(|failure| Err(failure.into()));
+                    read.map_err(|error| error.to_string())
+                }
+                None => Err("its run is not known here".to_owned()),
+            };
+            let _ = outbox.bulk(channel, &FromOutpost::Range { ask, pieces });
+        });
+    }
+
+    /// Answers a question that is about no run.
+    fn answer<A>(&mut self, answering: impl FnOnce(Arc<Outpost>) -> A)
+    where
+        A: Future<Output = FromOutpost> + Send + 'static,
+    {
+        while self.answers.try_join_next().is_some() {}
+        let (answering, outbox) = (
+            answering(Arc::clone(self.outpost)),
+            Arc::clone(&self.outbox),
+        );
+        self.answers.spawn(async move {
+            let answer = answering.await;
+            let channel = match &answer {
+                FromOutpost::Managed { ask, .. } | FromOutpost::Described { ask, .. } => *ask,
+                _ => CONTROL,
+            };
+            let _ = outbox.bulk(channel, &answer);
+        });
     }
 
     /// Tells this carrier how a run ends.

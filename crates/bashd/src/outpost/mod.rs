@@ -7,6 +7,7 @@
 //! outpost. Without carriers, runs and sessions it leaves after a while.
 
 mod connection;
+mod facts;
 mod hold;
 mod runs;
 
@@ -113,7 +114,27 @@ impl Outpost {
     fn is_busy(&self) -> bool {
         let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
         let has_sessions = engines.iter().any(|(_, engine)| engine.has_sessions());
-        has_sessions || self.connections.load(Ordering::Relaxed) > 0 || !self.runs().is_empty()
+        let has_jobs = engines
+            .first()
+            .is_some_and(|(_, engine)| engine.live_jobs() > 0);
+        has_sessions
+            || has_jobs
+            || self.connections.load(Ordering::Relaxed) > 0
+            || !self.runs().is_empty()
+    }
+
+    /// Commands that run now.
+    fn running(&self) -> usize {
+        let runs = self.runs();
+        runs.values().filter(|run| !run.is_over()).count()
+    }
+
+    /// Jobs that have not ended.
+    fn live_jobs(&self) -> usize {
+        let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = engines.first().map(|(_, engine)| engine.clone());
+        drop(engines);
+        first.map_or(0, |engine| engine.live_jobs())
     }
 
     /// The engine for orders with these settings.

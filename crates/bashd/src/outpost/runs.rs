@@ -3,13 +3,15 @@
 use super::Outpost;
 use crate::event::{Event, Stream};
 use crate::exec::excerpts::NewestExcerpt;
-use crate::exec::{OutputWatch, PlanOutcome, Run, RunFailure};
-use crate::output::Source;
+use crate::exec::{Exit, OutputWatch, PlanOutcome, Run, RunFailure};
 use crate::output::run_output::RunOutput;
-use crate::place::conclusion::{Along, Conclusion, FarError, RunReport};
+use crate::output::{Source, StreamPiece};
+use crate::place::conclusion::{Along, Conclusion, FarError, FarJobName, RunReport};
 use crate::place::order::{AlongLimits, Order, ToldMeanwhile};
 use crate::place::wire::{FarEvent, FarPiece, FromOutpost};
+use crate::profile::finished;
 use crate::profile::reply::Ending;
+use crate::request::RefusalKind;
 use crate::run_id::RunId;
 use std::fs;
 use std::io;
@@ -29,6 +31,9 @@ const IDS_KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// The longest script that goes back with the end: beyond it nothing is minimized.
 const LONGEST_SCRIPT: usize = 64 * 1024;
+
+/// Bytes of the end of its output that somebody is shown who asks again.
+const SHOWN_END: u64 = 4096;
 
 /// Orders that were cancelled before they came and are remembered.
 const MOST_CANCELLED: usize = 1000;
@@ -114,6 +119,10 @@ impl Outpost {
             Ok(carried) => carried,
             Err(Ending::CancelledBeforeStart) => return RunEnd::of(Conclusion::Cancelled),
             Err(Ending::Failed(error, _)) => return RunEnd::failed(&error),
+            Err(Ending::Refused(refusal)) if refusal.kind == RefusalKind::TooManyJobs => {
+                let text = refusal.detail.clone();
+                return RunEnd::of(Conclusion::TooManyJobs { text });
+            }
             Err(_) => {
                 let error = crate::Error::new(crate::ErrorKind::Place, "the order was refused");
                 return RunEnd::failed(&error);
@@ -128,14 +137,28 @@ impl Outpost {
                 let report = Box::new(RunReport::of(&run));
                 RunEnd::with_output(Conclusion::Ended { outline, report }, run, order.along)
             }
-            Ok(PlanOutcome::Backgrounded(_)) => {
-                let text = "the command became a job, which places do not have yet";
-                RunEnd::failed(&crate::Error::new(crate::ErrorKind::Place, text))
+            Ok(PlanOutcome::Backgrounded(job)) => {
+                let alias = match &order.shown_at {
+                    Some(place) => format!("{place}:{}", job.alias),
+                    None => job.alias.clone(),
+                };
+                let name = FarJobName {
+                    id: job.id.clone(),
+                    alias,
+                    pid: job.pid,
+                    output_file: job.output_file.clone(),
+                };
+                let (run, _) = finished::backgrounded(&outline, job);
+                let report = Box::new(RunReport::of(&run));
+                let conclusion = Conclusion::Backgrounded {
+                    outline,
+                    report,
+                    job: name,
+                };
+                RunEnd::with_output(conclusion, run, order.along)
             }
             Err(RunFailure::CancelledBeforeStart) => RunEnd::of(Conclusion::Cancelled),
-            Err(RunFailure::TooManyJobs(text)) => {
-                RunEnd::failed(&crate::Error::new(crate::ErrorKind::Job, text))
-            }
+            Err(RunFailure::TooManyJobs(text)) => RunEnd::of(Conclusion::TooManyJobs { text }),
             Err(RunFailure::Failed(error, partial)) => {
                 let conclusion = Conclusion::Failed {
                     outline: Some(outline),
@@ -163,11 +186,19 @@ impl Outpost {
         })
     }
 
-    /// Ends a run, or sees to it that it never begins.
-    pub(crate) fn cancel(&self, id: String) {
-        let runs = self.runs();
-        if let Some(run) = runs.get(&id) {
+    /// Ends a run, or sees to it that it never begins. One that nobody is connected for is not
+    /// asked for again.
+    pub(crate) fn cancel(self: &Arc<Self>, id: String) {
+        let run = self.runs().get(&id).cloned();
+        if let Some(run) = run {
             run.cancel.cancel();
+            if run.attached.load(Ordering::Relaxed) == 0 {
+                let outpost = Arc::clone(self);
+                tokio::spawn(async move {
+                    run.ended().await;
+                    outpost.forget(&id);
+                });
+            }
             return;
         }
         let mut cancelled = self.cancelled();
@@ -177,13 +208,22 @@ impl Outpost {
         cancelled.push(id);
     }
 
-    /// The near side has all that it wants of a run. One that is not over stays.
-    pub(crate) fn forget(&self, id: &str) {
+    /// The near side has all that it wants of a run. One that is not over stays; if it was told to
+    /// end, until then.
+    pub(crate) fn forget(self: &Arc<Self>, id: &str) {
         let mut runs = self.runs();
-        let is_over = runs.get(id).is_some_and(|run| run.end.borrow().is_some());
-        if is_over {
+        let Some(run) = runs.get(id).cloned() else {
+            return;
+        };
+        if run.is_over() {
             runs.remove(id);
             let _ = fs::remove_file(self.ids().join(id));
+        } else if run.cancel.is_cancelled() {
+            let (outpost, id) = (Arc::clone(self), id.to_owned());
+            tokio::spawn(async move {
+                run.ended().await;
+                outpost.forget(&id);
+            });
         }
     }
 
@@ -230,6 +270,36 @@ impl OrderedRun {
     /// Somebody is connected who asks for it.
     pub(crate) fn attach(&self) {
         self.attached.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.borrow().is_some()
+    }
+
+    /// What is known of its end, its exit status, and the last bytes of its output.
+    pub(crate) fn told(&self) -> (String, Option<i32>, String) {
+        let Some(end) = self.end.borrow().clone() else {
+            return ("it still runs".to_owned(), None, String::new());
+        };
+        let Some(run) = &end.run else {
+            let text = "it was ended, or never began".to_owned();
+            return (text, None, String::new());
+        };
+        let (text, code) = match run.exit {
+            Exit::Code(code) => (format!("exit {code}"), Some(code)),
+            Exit::Signal(signal) => (format!("signal {signal}"), None),
+            Exit::Unknown => ("nobody knows how it ended".to_owned(), None),
+        };
+        let length = run.out.len();
+        let pieces = run.out.read(length.saturating_sub(SHOWN_END)..length);
+        let mut bytes = Vec::new();
+        for piece in pieces.unwrap_or_default() {
+            if let StreamPiece::Kept(kept) = piece {
+                bytes.extend(kept);
+            }
+        }
+        (text, code, String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Waits for its end.

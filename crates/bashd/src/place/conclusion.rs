@@ -21,6 +21,14 @@ pub(crate) enum Conclusion {
         outline: Box<Outline>,
         report: Box<RunReport>,
     },
+    /// It goes on as a job.
+    Backgrounded {
+        outline: Box<Outline>,
+        report: Box<RunReport>,
+        job: FarJobName,
+    },
+    /// There can be no job more.
+    TooManyJobs { text: String },
     /// We failed; what was captured until then is here.
     Failed {
         outline: Option<Box<Outline>>,
@@ -33,6 +41,15 @@ pub(crate) enum Conclusion {
     Lost,
     /// There is no such order, and none was begun.
     Unknown,
+}
+
+/// By what a job is found there.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct FarJobName {
+    pub(crate) id: String,
+    pub(crate) alias: String,
+    pub(crate) pid: i32,
+    pub(crate) output_file: PathBuf,
 }
 
 /// An error, as it travels.

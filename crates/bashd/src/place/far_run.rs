@@ -12,7 +12,7 @@ use super::order::Order;
 use super::wire::{FarEvent, FromOutpost, ToOutpost};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Stream};
-use crate::exec::{OutputWatch, PlanOutcome, Run, RunFailure};
+use crate::exec::{BackgroundedRun, OutputWatch, PlanOutcome, Run, RunFailure};
 use crate::output::StreamPiece;
 use crate::output::run_output::{FarOutput, FarReader, StreamCounts};
 use crate::plan::Outline;
@@ -253,6 +253,31 @@ impl OrderedAway {
                 outline: Some(outline),
                 run: Ok(PlanOutcome::Ended(self.run(*report, along))),
             },
+            Conclusion::Backgrounded {
+                outline,
+                report,
+                job,
+            } => {
+                let run = self.run(*report, along);
+                let job = BackgroundedRun {
+                    id: job.id,
+                    alias: job.alias,
+                    pid: job.pid,
+                    out: run.out,
+                    err: run.err,
+                    ran_for: run.ran_for,
+                    output_file: job.output_file,
+                    session_reset: run.session_reset,
+                    notes: run.notes,
+                    limits: run.limits,
+                    confinement: run.confinement,
+                };
+                FarEnd {
+                    outline: Some(outline),
+                    run: Ok(PlanOutcome::Backgrounded(job)),
+                }
+            }
+            Conclusion::TooManyJobs { text } => never_begun(RunFailure::TooManyJobs(text)),
             Conclusion::Failed {
                 outline,
                 error,
@@ -287,9 +312,10 @@ impl OrderedAway {
         } else {
             "it may still run"
         };
+        let id = &self.id;
         let text = format!(
-            "it is not known how the command ended at the place `{name}`: {why}; {end} (run {})",
-            self.id
+            "it is not known how the command ended at the place `{name}`: {why}; {end}; \
+             `bashd jobs show {name}:{id}` asks again"
         );
         never_begun(Error::new(ErrorKind::PlaceLost, text).into())
     }

@@ -149,11 +149,11 @@ impl Greeter {
             match words[..] {
                 ["ready"] => return Ok(None),
                 ["none"] => return Err(io::Error::other("no program can be kept there")),
-                ["want", system, machine, _] => {
+                ["want", system, machine, form] => {
                     let program = self.program.clone();
                     let fits = |own: &Arc<ProgramToSend>| system == "Linux" && own.is_for(machine);
                     if let Some(program) = program.filter(fits) {
-                        self.send(&program).await?;
+                        self.send(&program, form == "gzip").await?;
                     } else {
                         let (system, machine) = (system.to_owned(), machine.to_owned());
                         self.stream.0.write_all(b"none\n").await?;
@@ -170,12 +170,17 @@ impl Greeter {
     }
 
     /// Sends the program, for as long as that goes on.
-    async fn send(&mut self, program: &ProgramToSend) -> io::Result<()> {
-        let mut file = File::open(&program.path)?;
-        let head = format!("{} raw\n", program.bytes);
+    async fn send(&mut self, program: &ProgramToSend, unpacks: bool) -> io::Result<()> {
+        let pressed = program.pressed.as_ref().filter(|_| unpacks);
+        let (path, size, form) = match pressed {
+            Some((path, size)) => (path, *size, "gzip"),
+            None => (&program.path, program.bytes, "raw"),
+        };
+        let mut file = File::open(path)?;
+        let head = format!("{size} {form}\n");
         let to_it = &mut self.stream.0;
         within(self.connect, to_it.write_all(head.as_bytes())).await?;
-        let (mut buffer, mut left) = (vec![0; BUFFER], program.bytes);
+        let (mut buffer, mut left) = (vec![0; BUFFER], size);
         while left > 0 {
             let most = buffer.len().min(left as usize);
             let part = buffer.get_mut(..most).unwrap_or_default();

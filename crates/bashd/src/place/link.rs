@@ -5,8 +5,9 @@
 //! asks for a sign of life after [`SILENT`], and is given up after [`GONE`].
 
 use super::carrier::{Carrier, CarrierStream};
+use super::managed::{ManagedCall, ManagedReply, PlaceFacts};
 use super::outbox::FrameQueue;
-use super::wire::{self, Assembler, CONTROL, FarPiece, FromOutpost, ToOutpost, Welcome};
+use super::wire::{self, Assembler, CONTROL, FromOutpost, ToOutpost, Welcome};
 use crate::event::Stream;
 use crate::output::StreamPiece;
 use crate::output::run_output::length;
@@ -50,7 +51,7 @@ pub(crate) struct Link {
 struct Routes {
     last_number: u32,
     runs: HashMap<u32, mpsc::Sender<FromOutpost>>,
-    asks: HashMap<u32, oneshot::Sender<Result<Vec<FarPiece>, String>>>,
+    asks: HashMap<u32, oneshot::Sender<FromOutpost>>,
     /// Why it ended.
     end: Option<String>,
 }
@@ -197,13 +198,12 @@ impl Link {
         }
     }
 
-    /// Reads a part of a run's stream.
-    pub(crate) async fn read(
+    /// Asks something, and waits for the answer.
+    async fn answer(
         &self,
         channel: u32,
-        stream: Stream,
-        range: Range<u64>,
-    ) -> io::Result<Vec<StreamPiece>> {
+        question: impl FnOnce(u32) -> ToOutpost,
+    ) -> io::Result<FromOutpost> {
         let (sender, answer) = oneshot::channel();
         let ask = {
             let mut routes = lock(&self.routes);
@@ -214,15 +214,56 @@ impl Link {
             routes.asks.insert(ask, sender);
             ask
         };
-        let message = ToOutpost::Read {
+        self.ask(channel, &question(ask));
+        let gone = |_| io::Error::new(io::ErrorKind::NotConnected, self.why_closed());
+        answer.await.map_err(gone)
+    }
+
+    /// Has a call about jobs answered.
+    pub(crate) async fn manage(&self, call: Box<ManagedCall>) -> io::Result<ManagedReply> {
+        match (self.answer(CONTROL, |ask| ToOutpost::Manage { ask, call })).await? {
+            FromOutpost::Managed { reply, .. } => Ok(*reply),
+            _ => Err(other_answer()),
+        }
+    }
+
+    /// Asks something that costs nothing there.
+    pub(crate) async fn round_trip(&self) -> io::Result<()> {
+        // A run that there is none of has no part that could be read.
+        let asked = self.answer(CONTROL, |ask| ToOutpost::Read {
+            ask,
+            stream: Stream::Out,
+            from: 0,
+            upto: 0,
+        });
+        asked.await.map(drop)
+    }
+
+    /// Asks what the place is like.
+    pub(crate) async fn facts(&self) -> io::Result<PlaceFacts> {
+        match (self.answer(CONTROL, |ask| ToOutpost::Describe { ask })).await? {
+            FromOutpost::Described { facts, .. } => Ok(*facts),
+            _ => Err(other_answer()),
+        }
+    }
+
+    /// Reads a part of a run's stream.
+    pub(crate) async fn read(
+        &self,
+        channel: u32,
+        stream: Stream,
+        range: Range<u64>,
+    ) -> io::Result<Vec<StreamPiece>> {
+        let answer = self.answer(channel, |ask| ToOutpost::Read {
             ask,
             stream,
             from: range.start,
             upto: range.end,
+        });
+        let FromOutpost::Range { pieces, .. } = answer.await? else {
+            return Err(other_answer());
         };
-        self.ask(channel, &message);
-        let gone = |_| io::Error::new(io::ErrorKind::NotConnected, self.why_closed());
-        let pieces = answer.await.map_err(gone)?.map_err(io::Error::other)?;
+        let pieces = pieces.map_err(io::Error::other)?;
         let pieces: Vec<StreamPiece> = pieces.into_iter().map(StreamPiece::from).collect();
         if length(&pieces) != range.end - range.start {
             return Err(io::Error::other(
@@ -250,10 +291,12 @@ impl Routes {
     /// Gives a message to who waits for it.
     fn pass_on(&mut self, channel: u32, message: FromOutpost) -> io::Result<()> {
         match message {
-            FromOutpost::Range { ask, pieces } => {
+            FromOutpost::Range { ask, .. }
+            | FromOutpost::Managed { ask, .. }
+            | FromOutpost::Described { ask, .. } => {
                 // Who asked may have gone.
                 if let Some(asked) = self.asks.remove(&ask) {
-                    let _ = asked.send(pieces);
+                    let _ = asked.send(message);
                 }
                 Ok(())
             }
@@ -278,6 +321,10 @@ impl Routes {
         self.runs.clear();
         self.asks.clear();
     }
+}
+
+fn other_answer() -> io::Error {
+    io::Error::other("the outpost answers something else than was asked")
 }
 
 fn lock(routes: &Mutex<Routes>) -> MutexGuard<'_, Routes> {

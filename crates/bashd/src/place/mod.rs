@@ -13,6 +13,7 @@ pub(crate) mod far_run;
 mod greeting;
 mod line;
 pub(crate) mod link;
+pub(crate) mod managed;
 pub(crate) mod order;
 pub(crate) mod outbox;
 mod program;
@@ -20,19 +21,24 @@ mod settings;
 pub(crate) mod wire;
 
 pub(crate) use far_run::{FarCall, FarEnd};
+pub use managed::PlaceFacts;
 pub use program::ProgramSources;
 pub(crate) use settings::OrderSettings;
 pub use settings::{PlaceKind, PlaceSettings};
 pub use wire::{Assembler, LARGEST_FRAME, frames, is_message, whole_frame};
 
+use crate::config::Config;
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
+use crate::jobs::FarJobs;
 use carrier::Carrier;
 use greeting::{DialFailure, Greeted, Greeter};
 use link::Link;
+use managed::{ManagedCall, ManagedReply};
 use program::ProgramToSend;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::Mutex as AsyncMutex;
 use wire::{CONTROL, ToOutpost};
 
@@ -52,14 +58,17 @@ pub(crate) struct FarPlace {
     cancelled: Mutex<Vec<String>>,
     /// The kind of the machine there, as far as known, and what is sent to it.
     program: Mutex<(String, Option<Arc<ProgramToSend>>)>,
+    /// Where it is remembered whether it can be reached.
+    seen: FarJobs,
 }
 
 impl FarPlace {
     pub(crate) fn new(
         settings: PlaceSettings,
-        all: &[PlaceSettings],
+        config: &Config,
         env: Vec<(OsString, OsString)>,
     ) -> Self {
+        let all = &config.places;
         let mut through: Vec<PlaceSettings> = Vec::new();
         let mut via = settings.via.clone();
         while let Some(next) = via.take().and_then(|via| {
@@ -80,6 +89,7 @@ impl FarPlace {
             link: AsyncMutex::default(),
             cancelled: Mutex::default(),
             program: Mutex::new((program::own_machine(), None)),
+            seen: FarJobs::of(config),
         }
     }
 
@@ -95,7 +105,11 @@ impl FarPlace {
             let text = format!("the place `{name}` can't be reached: {error}");
             Error::new(ErrorKind::Place, text)
         };
-        let link = Arc::new(self.dial().await.map_err(about)?);
+        let dialled = self.dial().await.map_err(about);
+        let (seen, place) = (self.seen.clone(), name.clone());
+        let failure = dialled.as_ref().err().map(Error::to_string);
+        errand::here_or_aside(move || seen.reached(&place, failure.as_deref()));
+        let link = Arc::new(dialled?);
         // Before anything else is begun.
         for id in self.cancelled().drain(..) {
             link.send_first(CONTROL, &ToOutpost::Cancel { id });
@@ -188,6 +202,60 @@ impl FarPlace {
         self.program.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has a call about jobs answered there, over another carrier if one dies meanwhile; not a
+    /// second time if that could do more than the first.
+    pub(crate) async fn manage(
+        &self,
+        call: ManagedCall,
+        longest: Duration,
+        is_once: bool,
+    ) -> Result<ManagedReply> {
+        let name = &self.settings.name;
+        let late = Instant::now() + longest + self.settings.patience;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let link = self.link().await?;
+            let left = late.saturating_duration_since(Instant::now());
+            let lost = match tokio::time::timeout(left, link.manage(Box::new(call.clone()))).await {
+                Ok(Ok(reply)) => return Ok(reply),
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "it did not answer in time".to_owned(),
+            };
+            if is_once || Instant::now() + pause >= late {
+                let known = if is_once {
+                    "; it is not known whether it arrived"
+                } else {
+                    ""
+                };
+                let text = format!("the place `{name}` was lost: {lost}{known}");
+                return Err(Error::new(ErrorKind::PlaceLost, text));
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+    }
+
+    /// What it is like, and how long its answer took.
+    pub(crate) async fn facts(&self) -> Result<(PlaceFacts, Duration)> {
+        let link = self.link().await?;
+        let connect = self.settings.connect;
+        let failed = |error: std::io::Error| {
+            let name = &self.settings.name;
+            Error::io(ErrorKind::Place, format!("ask the place `{name}`"), error)
+        };
+        let late = |_| std::io::Error::from(std::io::ErrorKind::TimedOut);
+        let first = tokio::time::timeout(connect, link.facts()).await;
+        let facts = first
+            .map_err(late)
+            .and_then(|facts| facts)
+            .map_err(failed)?;
+        // The first answer looks around there, the second is only the way.
+        let asked = Instant::now();
+        let pong = tokio::time::timeout(connect, link.round_trip()).await;
+        pong.map_err(late).and_then(|pong| pong).map_err(failed)?;
+        Ok((facts, asked.elapsed()))
+    }
+
     /// Waits, for a moment, until what was sent is written.
     pub(crate) async fn flush(&self) {
         let link = self.link.lock().await.clone();
@@ -210,6 +278,9 @@ impl FarPlace {
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Pause before the second attempt to ask about jobs; each further one is twice that.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// How many carriers are started for one call that only somebody's kill keeps from answering.
 const MOST_TRIES: usize = 3;

@@ -8,9 +8,10 @@ use super::settings::OrderSettings;
 use crate::config::Preset;
 use crate::guard::safe_mode::SafeMode;
 use crate::output::line_limits::LineLimits;
+use crate::plan::Backgrounding;
 use crate::plan::confinement::granted::NeededThing;
 use crate::plan::{Resources, StdinSource};
-use crate::request::{Accepted, By, Request};
+use crate::request::{Accepted, By, DeadlineKind, Request};
 use crate::rewrite::{Command, LeadingCd};
 use crate::screen::Size;
 use crate::script::ScriptShape;
@@ -44,6 +45,8 @@ pub(crate) struct Order {
     pub(crate) watching: ToldMeanwhile,
     /// How much of the output comes with the end.
     pub(crate) along: AlongLimits,
+    /// The name that stands before the short name of its job, if it becomes one.
+    pub(crate) shown_at: Option<String>,
 }
 
 /// What is told while a command runs.
@@ -65,6 +68,10 @@ pub(crate) struct AlongLimits {
 
 /// What of a request is for the place at which its command runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the request, as the request has it"
+)]
 struct OrderedRequest {
     command: String,
     cwd: Option<ByteBuf>,
@@ -79,6 +86,9 @@ struct OrderedRequest {
     by: By,
     resources: Resources,
     confine: Option<Preset>,
+    background: bool,
+    stdin_open: bool,
+    wait_max: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -95,6 +105,10 @@ struct OrderedLimits {
     timeout: Duration,
     silence: Option<Duration>,
     restarted: bool,
+    ends: DeadlineKind,
+    backgrounding: Option<Backgrounding>,
+    full_wait: Option<Duration>,
+    description: Option<String>,
 }
 
 /// What a call is to its place.
@@ -122,6 +136,7 @@ pub(crate) struct OrderTerms {
     pub(crate) settings: OrderSettings,
     pub(crate) watching: ToldMeanwhile,
     pub(crate) along: AlongLimits,
+    pub(crate) shown_at: Option<String>,
 }
 
 impl Order {
@@ -155,6 +170,9 @@ impl Order {
                 by: request.by,
                 resources: request.resources,
                 confine: request.confine,
+                background: request.background,
+                stdin_open: request.stdin_open,
+                wait_max: request.wait_max,
             },
             command: OrderedCommand {
                 given: command.given.clone(),
@@ -167,6 +185,10 @@ impl Order {
                 timeout: accepted.timeout,
                 silence: accepted.silence,
                 restarted: accepted.restarted,
+                ends: accepted.ends,
+                backgrounding: accepted.backgrounding,
+                full_wait: accepted.full_wait,
+                description: accepted.description.clone(),
             },
             safe_mode: terms.safe_mode,
             shape: terms.shape,
@@ -175,6 +197,7 @@ impl Order {
             settings: terms.settings,
             watching: terms.watching,
             along: terms.along,
+            shown_at: terms.shown_at,
         }
     }
 
@@ -194,6 +217,9 @@ impl Order {
             by,
             resources,
             confine,
+            background,
+            stdin_open,
+            wait_max,
         } = self.request.clone();
         let text = |bytes: ByteBuf| OsString::from_vec(bytes.into_vec());
         Request {
@@ -215,6 +241,9 @@ impl Order {
             by,
             resources,
             confine,
+            background,
+            stdin_open,
+            wait_max,
             owner: Some(self.owner.clone()),
             ..Request::default()
         }
@@ -240,6 +269,10 @@ impl Order {
         let mut accepted = Accepted::within(self.limits.timeout);
         accepted.silence = self.limits.silence;
         accepted.restarted = self.limits.restarted;
+        accepted.ends = self.limits.ends;
+        accepted.backgrounding = self.limits.backgrounding;
+        accepted.full_wait = self.limits.full_wait;
+        accepted.description.clone_from(&self.limits.description);
         accepted
     }
 }

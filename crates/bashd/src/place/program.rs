@@ -23,6 +23,8 @@ pub(crate) struct ProgramToSend {
     /// SHA-256, in hexadecimal digits.
     pub(crate) hash: String,
     pub(crate) bytes: u64,
+    /// The same, compressed by gzip, and how many bytes that has: a file beside it.
+    pub(crate) pressed: Option<(PathBuf, u64)>,
     /// The kind of machine that it is for; one that the user named is taken at its word.
     machine: Option<String>,
 }
@@ -93,7 +95,11 @@ impl ProgramToSend {
         }
         let digits = hash.finalize();
         let digits = digits.iter().map(|byte| format!("{byte:02x}"));
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".gz");
+        let size = std::fs::metadata(&beside).map(|found| found.len());
         Ok(Self {
+            pressed: size.ok().map(|size| (beside.into(), size)),
             path: path.to_owned(),
             hash: digits.collect(),
             bytes,

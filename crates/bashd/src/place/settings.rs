@@ -2,6 +2,7 @@
 
 use super::program::ProgramSources;
 use crate::config::{Config, ConfinementSettings, Preset};
+use crate::jobs::JobLimits;
 use crate::plan::{Quota, Resources, Survivors};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -119,6 +120,10 @@ pub(crate) struct OrderSettings {
     confinement: ConfinementSettings,
     survivors: Option<Survivors>,
     virtual_terminal: bool,
+    async_enabled: bool,
+    auto_background: Option<Duration>,
+    job_limits: JobLimits,
+    longest_job: Duration,
 }
 
 impl OrderSettings {
@@ -143,6 +148,10 @@ impl OrderSettings {
             confinement,
             survivors: config.survivors,
             virtual_terminal: config.virtual_terminal,
+            async_enabled: config.async_enabled,
+            auto_background: config.auto_background,
+            job_limits: config.jobs.limits,
+            longest_job: config.jobs.max_time,
         }
     }
 
@@ -160,6 +169,10 @@ impl OrderSettings {
         config.confinement = self.confinement.clone();
         config.survivors = self.survivors;
         config.virtual_terminal = self.virtual_terminal;
+        config.async_enabled = self.async_enabled;
+        config.auto_background = self.auto_background;
+        config.jobs.limits = self.job_limits;
+        config.jobs.max_time = self.longest_job;
         config.ledger.enabled = false;
         config.feed = false;
         config.started_shells = 1;

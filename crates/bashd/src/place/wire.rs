@@ -6,6 +6,7 @@
 //! what is urgent travels whole between the parts of others. Pure; nothing here reads or writes.
 
 use super::conclusion::{Along, Conclusion};
+use super::managed::{ManagedCall, ManagedReply, PlaceFacts};
 use super::order::Order;
 use crate::event::{Excerpt, Stream};
 use crate::output::StreamPiece;
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 use std::io;
 
 /// Both sides must have the same: they are the same build, or close to it.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Bytes of a frame behind its head: what an urgent message waits for at most.
 pub const LARGEST_FRAME: usize = 32 * 1024;
@@ -73,6 +74,15 @@ pub(crate) enum ToOutpost {
         from: u64,
         upto: u64,
     },
+    /// A call about jobs is to be answered.
+    Manage {
+        ask: u32,
+        call: Box<ManagedCall>,
+    },
+    /// What this place is like is wanted.
+    Describe {
+        ask: u32,
+    },
     /// The run's end has arrived, and nothing more will be asked.
     Forget {
         id: String,
@@ -100,6 +110,16 @@ pub(crate) enum FromOutpost {
     Range {
         ask: u32,
         pieces: Result<Vec<FarPiece>, String>,
+    },
+    /// The answer to a call about jobs.
+    Managed {
+        ask: u32,
+        reply: Box<ManagedReply>,
+    },
+    /// What this place is like.
+    Described {
+        ask: u32,
+        facts: Box<PlaceFacts>,
     },
     Ping,
     Pong,

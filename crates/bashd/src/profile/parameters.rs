@@ -151,6 +151,8 @@ pub enum Needs {
     Confinement,
     /// Likewise, with `confinement.report` being `retry`.
     Retry,
+    /// Places in the configuration, and none at which everything runs.
+    Places,
 }
 
 fn is_confined(config: &Config) -> bool {
@@ -175,6 +177,7 @@ impl Parameter {
             Some(Needs::Retry) => {
                 is_confined(config) && config.confinement.report == RefusalReport::Retry
             }
+            Some(Needs::Places) => !config.places.is_empty() && config.default_place.is_none(),
             None => true,
         }
     }

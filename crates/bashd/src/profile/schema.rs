@@ -2,7 +2,9 @@
 
 use super::Profile;
 use super::parameters::{AdditionalProperties, Parameter};
+use super::sets::Sets;
 use crate::config::Config;
+use crate::engine::HERE;
 use crate::jobs::tool;
 use bashd_keeper::template::fill;
 use serde_json::{Map, Value, json};
@@ -32,7 +34,17 @@ fn input_schema(profile: &Profile, config: &Config) -> Value {
         .parameters
         .iter()
         .filter(|parameter| parameter.is_offered(config))
-        .flat_map(|parameter| properties(profile, parameter))
+        .flat_map(|parameter| {
+            let mut properties = properties(profile, parameter);
+            if parameter.sets == Sets::On {
+                let places = config.places.iter().map(|place| place.name.as_str());
+                let names: Vec<&str> = std::iter::once(HERE).chain(places).collect();
+                for (_, property) in &mut properties {
+                    property["enum"] = json!(names);
+                }
+            }
+            properties
+        })
         .collect();
     let mut schema = json!({"type": "object"});
     if !required.is_empty() {

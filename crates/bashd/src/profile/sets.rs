@@ -73,6 +73,8 @@ pub enum Sets {
     Repeatable,
     /// When the effects on files become real: `now`, `undoable` or `hold`.
     Effects,
+    /// The place at which the command runs: a string.
+    On,
     /// Nothing; it is accepted.
     Nothing,
 }
@@ -145,6 +147,7 @@ impl Sets {
                 let effects = Effects::from_name(&word);
                 request.effects = Some(one_of(effects, &Effects::NAMES, name, &word)?);
             }
+            Self::On => request.on = Some(text()?).filter(|place| !place.is_empty()),
             Self::Nothing => {}
             Self::Restart => request.restart |= truth(name, value)?,
             Self::IsInput => {
@@ -152,10 +155,9 @@ impl Sets {
                 let word = value.as_str().and_then(|word| word.parse().ok());
                 request.is_input = word.map_or_else(|| truth(name, value), Ok)?;
             }
-            Self::Background => request.background |= truth(name, value)?,
-            Self::StdinOpen => request.stdin_open |= truth(name, value)?,
-            Self::Pty => request.pty |= truth(name, value)?,
-            Self::Repeatable => request.repeatable |= truth(name, value)?,
+            Self::Background | Self::StdinOpen | Self::Pty | Self::Repeatable => {
+                *self.switch(request) |= truth(name, value)?;
+            }
             Self::Head => request.head = Some(lines(name, value)?),
             Self::Tail => request.tail = Some(lines(name, value)?),
             Self::OnTimeout => {
@@ -168,6 +170,16 @@ impl Sets {
         Ok(())
     }
 
+    /// The switch of the request that it turns on.
+    fn switch(self, request: &mut Request) -> &mut bool {
+        match self {
+            Self::StdinOpen => &mut request.stdin_open,
+            Self::Pty => &mut request.pty,
+            Self::Repeatable => &mut request.repeatable,
+            _ => &mut request.background,
+        }
+    }
+
     /// Its type as JSON schema, with the default and the range of this profile.
     pub(super) fn schema(self, profile: &Profile) -> Value {
         match self {
@@ -176,6 +188,7 @@ impl Sets {
             | Self::Stdin
             | Self::Session
             | Self::Description
+            | Self::On
             | Self::Nothing => json!({"type": "string"}),
             // As servers and `run --input` take it.
             Self::OnTimeout => {

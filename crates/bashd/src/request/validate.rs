@@ -9,6 +9,7 @@ use crate::profile::parameters::{Needs, Parameter};
 use crate::profile::rules::{Mode, ModeKind};
 use crate::profile::sets::Sets;
 use bashd_keeper::template::fill;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::time::Duration;
 
@@ -80,7 +81,7 @@ impl Accepted {
 }
 
 /// What ends a command at the latest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeadlineKind {
     /// Its limit.
     AtTimeout,
@@ -89,7 +90,7 @@ pub enum DeadlineKind {
 }
 
 /// When a command continues as a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backgrounding {
     /// This long after the shell's start.
     pub after: Duration,
@@ -100,7 +101,7 @@ pub struct Backgrounding {
 }
 
 /// What happens to a command that cannot continue as a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Otherwise {
     /// The call fails, and the command is ended.
     Fail,

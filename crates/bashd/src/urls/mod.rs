@@ -80,6 +80,8 @@ pub struct Expanded {
     pub command: Command,
     /// Directories that must exist before the command runs.
     pub parents: Vec<PathBuf>,
+    /// Whether something was replaced: such a path means nothing on another machine.
+    pub replaced: bool,
     /// Why an address could not be used; then nothing was replaced.
     pub problem: Option<Refusal>,
 }
@@ -109,6 +111,7 @@ pub fn expand(
         request,
         command,
         parents: expansion.parents,
+        replaced: false,
         problem,
     };
     if let Some(paths) = paths {
@@ -118,6 +121,8 @@ pub fn expand(
             env,
             cwd,
         } = paths;
+        expanded.replaced =
+            to_run.is_some() || leading_cd.is_some() || env.is_some() || cwd.is_some();
         expanded.command.leading_cd = leading_cd.or(expanded.command.leading_cd);
         expanded.command.to_run = to_run.unwrap_or(expanded.command.to_run);
         expanded.request.env = env.unwrap_or(expanded.request.env);

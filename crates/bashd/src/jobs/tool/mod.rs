@@ -42,6 +42,21 @@ impl JobAnswer {
         }
     }
 
+    /// Whether it is a list of all jobs.
+    pub(crate) fn lists(&self) -> bool {
+        !self.is_error
+            && self.result.as_object().is_some_and(|told| told.len() == 1)
+            && self.result["jobs"].is_array()
+    }
+
+    /// Adds jobs that are elsewhere.
+    pub(crate) fn add_lines(&mut self, lines: Vec<String>) {
+        for line in lines {
+            self.text.push('\n');
+            self.text.push_str(&line);
+        }
+    }
+
     /// Nobody waits for the answer any more.
     pub(crate) fn cancelled() -> Self {
         Self::error("cancelled; the jobs keep running")

@@ -261,7 +261,7 @@ pub(crate) const HANDED: &[Disguise] = &[
     prefix("command", "builtin command %"),
     prefix("wrapper", "stdbuf -o0 %"),
     prefix("wrapper", "setsid -w %"),
-    prefix("wrapper", "flock x.lock %"),
+    prefix("wrapper", "flock -s x.lock %"),
     prefix("wrapper", "nohup %"),
     prefix("wrapper", "doas %"),
     prefix("wrapper", "prlimit --nofile=90 %"),

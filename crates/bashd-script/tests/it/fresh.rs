@@ -148,6 +148,11 @@ fn the_sixth_fresh_list_is_caught() {
 }
 
 #[test]
+fn the_seventh_fresh_list_is_caught() {
+    measure("seventh.tsv", 0);
+}
+
+#[test]
 fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
     let gate = Gate {
         safe_mode: SafeMode::Strict,
@@ -160,6 +165,7 @@ fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
         "fourth_strict.tsv",
         "fifth_strict.tsv",
         "sixth_strict.tsv",
+        "seventh_strict.tsv",
     ];
     for row in lists.into_iter().flat_map(rows) {
         let (wanted, command) = match row.as_slice() {

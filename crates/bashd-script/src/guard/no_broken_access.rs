@@ -2,6 +2,7 @@
 
 use super::concern::{ProgramCall, Sought, WholeConcern};
 use super::no_dangerous_rm::resolved;
+use super::no_pipe_to_shell::code_has;
 use super::options::operands;
 use super::paths::PathStart;
 use super::pipelines::{feeds, near};
@@ -177,8 +178,22 @@ const ROWS: &[ToolRow] = &[
     asks(&["update-rc.d"], "ssh|sshd|cron|auditd|ufw disable|remove"),
     asks(
         &["sysctl"],
-        "kernel.randomize_va_space=0|kernel.yama.ptrace_scope=0|kernel.sysrq=*|fs.protected_symlinks=0",
+        "kernel.randomize_va_space=0|kernel.yama.ptrace_scope=0|kernel.sysrq=*|fs.protected_symlinks=0|kernel.panic=*|kernel.core_pattern=*|kernel.modules_disabled=*|vm.panic_on_oom=*",
     ),
+    // A clock that is wrong breaks certificates, logs and builds.
+    asks(&["timedatectl"], "set-time"),
+    asks(&["hwclock"], "").with(&["--set"]),
+    asks(&["date"], "").with(&["-s", "--set"]),
+    // What starts later, when nobody looks.
+    asks(&["at", "batch"], "").with(&["-f"]),
+    asks(&["systemd-run"], "").with(&[
+        "--on-boot",
+        "--on-startup",
+        "--on-calendar",
+        "--on-unit-active",
+        "--on-unit-inactive",
+    ]),
+    asks(&["schtasks", "schtasks.exe"], "/create"),
     asks(&["fwupdmgr"], "install-blob|downgrade"),
     asks(&["claude"], "").with(&["--dangerously-skip-permissions"]),
     asks(&["codex"], "").with(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"]),
@@ -332,8 +347,14 @@ fn replaces_crontab(script: &Script, sought: Sought<'_>) -> Option<(Decision, Sp
         let is_printed = |other: &SimpleCommand| {
             feeds(other, command) && matches!(other.name(), Some("echo" | "printf"))
         };
+        // What is added to the list, but starts with the machine or comes from elsewhere.
+        let is_odd = |other: &SimpleCommand| {
+            let signs = ["@reboot", "/tmp/", "/dev/shm/", "curl ", "wget ", "base64"];
+            is_printed(other) && code_has(other, &signs)
+        };
         let near = near(script, *at);
-        reads() && (is_typed() || near.iter().any(is_printed)) && !near.iter().any(lists)
+        let replaces = is_typed() || near.iter().any(is_printed);
+        reads() && (replaces && !near.iter().any(lists) || near.iter().any(is_odd))
     });
     found.map(|(_, command)| (Decision::Ask, command.span))
 }

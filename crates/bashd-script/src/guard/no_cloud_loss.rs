@@ -81,6 +81,28 @@ const ROWS: &[ToolRow] = &[
     ]),
     asks(&["azd"], "down"),
     asks(&["b2"], "delete-bucket|delete-file-version|rm"),
+    asks(&["b2"], "bucket delete"),
+    asks(&["s5cmd"], "rm|rb"),
+    asks(CLOUDS, DELETIONS),
+    asks(&["circleci"], "context delete|remove-secret"),
+    asks(&["talosctl"], "reset"),
+    asks(&["clusterctl", "rosa", "gardenctl", "capsule"], "delete"),
+    asks(&["confluent", "ccloud"], "delete"),
+    asks(&["atlas", "mongocli"], "delete|terminate"),
+    asks(&["doppler"], "delete"),
+    asks(&["infisical"], "secrets delete"),
+    asks(&["op"], "item|vault|document|user|group delete"),
+    asks(&["bw"], "delete"),
+    asks(&["dvc"], "gc").with(&["-c", "--cloud"]),
+    asks(&["ceph"], "osd purge|destroy"),
+    asks(&["ceph"], "osd pool delete|rm"),
+    asks(&["ceph"], "fs rm"),
+    asks(&["rbd"], "rm|remove"),
+    asks(&["rados"], "purge|rmpool"),
+    asks(&["gluster"], "volume delete"),
+    asks(&["hdfs", "hadoop"], "").with(&["-rmr", "-expunge"]),
+    asks(&["hdfs", "hadoop"], "-rm -r").without(&["/tmp/*"]),
+    asks(&["hdfs"], "namenode").with(&["-format"]),
     asks(&["gh"], "repo edit")
         .with(&["--visibility"])
         .without(&["private"]),
@@ -118,7 +140,28 @@ const ROWS: &[ToolRow] = &[
         "release|secret|variable|gist|ssh-key|gpg-key|cache delete",
     ),
     asks(&["gh"], "api").with(&["DELETE", "-XDELETE", "--method=DELETE"]),
-    asks(&["glab"], "repo|project delete"),
+    asks(&["gh"], "release delete-asset"),
+    asks(&["glab"], "api").with(&["DELETE", "-XDELETE", "--method=DELETE"]),
+    asks(
+        &["glab"],
+        "repo|project|ci|release|variable|issue|mr|ssh-key|schedule delete",
+    ),
+    // Who may do what in a repository.
+    asks(
+        &["gh"],
+        "api */protection|*/permissions|*/permissions/workflow|*/permissions/access|*/rulesets",
+    )
+    .with(&[
+        "PUT",
+        "PATCH",
+        "POST",
+        "-XPUT",
+        "-XPATCH",
+        "-XPOST",
+        "--method=PUT",
+        "--method=PATCH",
+        "--method=POST",
+    ]),
     asks(&["hub"], "delete"),
     asks(&["s3cmd"], "rb"),
     asks(&["s3cmd"], "del|rm").with(&["--recursive", "-r"]),
@@ -142,11 +185,45 @@ const ROWS: &[ToolRow] = &[
     asks(&["vagrant"], "destroy").with(&["-f", "--force"]),
     asks(&["stripe"], "delete"),
     asks(&["kafka-topics", "kafka-topics.sh"], "").with(&["--delete"]),
+    asks(&["rabbitmqadmin"], "purge|delete"),
     asks(
         &["rabbitmqctl"],
         "reset|force_reset|delete_vhost|delete_user|purge_queue",
     ),
 ];
+
+/// Programs of providers that have no row of their own.
+const CLOUDS: &[&str] = &[
+    "openstack",
+    "aliyun",
+    "tccli",
+    "upctl",
+    "yc",
+    "koyeb",
+    "northflank",
+    "avn",
+    "databricks",
+    "snow",
+    "metal",
+    "ovhcloud",
+    "clever",
+    "scalingo",
+    "dokku",
+    "caprover",
+    "kamal",
+    "temporal",
+    "upstash",
+    "xata",
+    "convex",
+    "appwrite",
+    "nhost",
+    "amplify",
+    "tkn",
+];
+
+/// How they call what can't be taken back.
+const DELETIONS: &str =
+    "delete|destroy|terminate|purge|Delete*|Terminate*|*:destroy|*:delete|rm|remove";
 
 /// Directories that builds fill.
 const BUILT: &[&str] = &[

@@ -19,6 +19,10 @@ pub(super) const RULE: Rule = Rule {
             judge: all_containers,
         },
         Concern::Programs {
+            names: DOCKER,
+            judge: gets_host,
+        },
+        Concern::Programs {
             names: &["kubectl", "oc", "k3s", "k"],
             judge: kubectl,
         },
@@ -64,6 +68,7 @@ const ROWS: &[ToolRow] = &[
     asks(&["crictl"], "rmi|rmp|rm").with(&["-a", "--all", "-fa", "-af"]),
     asks(&["ctr"], "containers|images|namespaces rm"),
     asks(&["lxc", "incus"], "delete"),
+    asks(&["colima"], "delete").with(&["-f", "--force", "-d", "--data"]),
     asks(&["multipass"], "purge"),
     asks(&["multipass"], "delete").with(&["--all", "--purge"]),
     asks(&["nomad"], "job|system stop").with(&["-purge"]),
@@ -72,6 +77,23 @@ const ROWS: &[ToolRow] = &[
     asks(&["istioctl"], "uninstall"),
     asks(&["rancher"], "delete|rm"),
 ];
+
+/// `docker run -v /:/host x`: what runs there may do everything here. Who only reads the host's
+/// files says so (`:ro`).
+fn gets_host(call: &ProgramCall<'_>) -> Decision {
+    let known: Vec<&str> = call.words.iter().filter_map(Word::known).collect();
+    let runs = known.iter().any(|text| matches!(*text, "run" | "create"));
+    let mounts_root = |text: &str| {
+        let text = text
+            .trim_start_matches("--volume=")
+            .trim_start_matches("-v");
+        text.starts_with("/:/") && !text.contains(":ro")
+            || (text.contains("source=/,") || text.contains("src=/,")) && !text.contains("readonly")
+    };
+    let has = |option: &str| known.contains(&option);
+    let enters = has("--privileged") && has("--pid=host") && has("nsenter");
+    Decision::ask_if(runs && (known.iter().any(|text| mounts_root(text)) || enters))
+}
 
 /// `docker rm -f $(docker ps -aq)`
 fn all_containers(call: &ProgramCall<'_>) -> Decision {

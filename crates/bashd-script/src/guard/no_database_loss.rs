@@ -114,6 +114,17 @@ const ROWS: &[ToolRow] = &[
     asks(&["liquibase"], "drop-all|dropAll"),
     asks(&["elasticsearch-users"], "userdel"),
     asks(&["drizzle-kit"], "drop"),
+    asks(&["drizzle-kit"], "push").with(&["--force"]),
+    asks(
+        &["python", "python3", "django-admin", "manage.py"],
+        "migrate zero",
+    ),
+    asks(&["manage.py"], "flush|reset_db"),
+    asks(&["npx", "pnpm", "yarn", "bunx"], "drizzle-kit push").with(&["--force"]),
+    asks(&["goose"], "reset"),
+    asks(&["goose"], "down-to 0"),
+    asks(&["migrate", "dbmate"], "drop"),
+    asks(&["atlas"], "schema clean"),
     asks(
         &["symfony", "console", "php", "doctrine"],
         "doctrine:database:drop|doctrine:schema:drop|orm:schema-tool:drop",

@@ -4,7 +4,7 @@ use super::concern::{Sign, Sought, WholeConcern};
 use super::no_pipe_to_shell::code_has;
 use super::pipelines::{INTERPRETERS, SHELLS, is_interpreter};
 use super::{Decision, Rule, RuleJudge};
-use crate::script::{Construct, Script, SimpleCommand, Span, WordPart};
+use crate::script::{CommandOrigin, Construct, Script, SimpleCommand, Span, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_fork_bomb",
@@ -43,8 +43,11 @@ fn by_loop(script: &Script, sought: Sought<'_>) -> Option<Span> {
             return None;
         }
         let body = script.commands.get(at + 1..)?.iter();
+        // What a command in the background runs is there as well.
+        let is_own = |it: &&SimpleCommand| it.origin == CommandOrigin::Written;
         let mut body = body
             .take_while(|it| is_inside(it))
+            .filter(is_own)
             .take(MOST_STARTED)
             .peekable();
         let first = body.peek()?.span;

@@ -51,6 +51,14 @@ pub(super) const RULE: Rule = Rule {
             },
         },
         Concern::Git {
+            subcommands: &["lfs"],
+            judge: |call| {
+                let has = |text: &str| call.arguments.iter().any(|word| word.is(text));
+                // Without a look at whether the server has them.
+                Decision::ask_if(has("prune") && (has("--force") || has("-f")) && !has("--dry-run"))
+            },
+        },
+        Concern::Git {
             subcommands: &["update-ref"],
             judge: |call| {
                 let deletes = |word: &Word| has_short(word, "d", "m") || is_long(word, "stdin", 2);

@@ -1,14 +1,17 @@
 //! `no_hidden_script`: a script, a command's name or a target that is decoded only when it runs.
 
 use super::concern::{Sign, Sought, WholeConcern};
+use super::no_pipe_to_shell::code_has;
 use super::options::{has_short, is_long, operands};
 use super::paths::Path;
 use super::pipelines::{
-    INTERPRETERS, RUNNERS, SHELLS, feeds, has_unknown, holds, is_substituted, may_run, near,
-    runs_input,
+    INTERPRETERS, RUNNERS, SHELLS, feeds, has_unknown, holds, is_interpreter, is_substituted,
+    may_run, near, runs_input,
 };
 use super::{Decision, Rule, RuleJudge, trees};
-use crate::script::{CommandOrigin, RedirectOperator, Script, SimpleCommand, Span, Word, WordPart};
+use crate::script::{
+    CommandOrigin, Redirect, RedirectOperator, Script, SimpleCommand, Span, Word, WordPart,
+};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_hidden_script",
@@ -48,7 +51,7 @@ fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
     if command.name() == Some("git") {
         return super::git_settings::has_outside_program(near, command);
     }
-    if reads_descriptor(command) {
+    if reads_descriptor(command) || runs_decoded_code(command) || runs_decoded_file(near, command) {
         return true;
     }
     if may_run(command) {
@@ -82,6 +85,60 @@ fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
                 .any(|word| is_inside(word, decodes))
     };
     name_is_hidden || is_target()
+}
+
+/// `python3 -c "exec(base64.b64decode('…'))"`
+fn runs_decoded_code(command: &SimpleCommand) -> bool {
+    let is_code = command
+        .name()
+        .is_some_and(|name| is_interpreter(name) && !SHELLS.contains(&name));
+    is_code
+        && code_has(
+            command,
+            &[
+                "b64decode",
+                "decode_base64",
+                "base64_decode",
+                "'base64')",
+                "\"base64\")",
+                "atob(",
+                "fromhex(",
+                "unhexlify(",
+                "Base64.decode64",
+                "rot13",
+                "zlib.decompress",
+            ],
+        )
+        && code_has(
+            command,
+            &[
+                "exec(",
+                "eval(",
+                "eval ",
+                "os.system(",
+                "subprocess.",
+                "execSync(",
+                "new Function",
+            ],
+        )
+}
+
+/// `base64 -d x > y && sh y`: what is decoded into a file and then run, unread.
+fn runs_decoded_file(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
+    let is_shell = command
+        .name()
+        .is_some_and(|name| SHELLS.contains(&name) || matches!(name, "source" | "."));
+    let Some(file) = operands(command.arguments()).next().and_then(Word::known) else {
+        return false;
+    };
+    is_shell
+        && near.iter().any(|other| {
+            let mut written = other.redirects.iter();
+            let writes = |redirect: &Redirect| {
+                redirect.operator.writes() && redirect.target.known() == Some(file)
+            };
+            other.span.start < command.span.start && decodes_text(other) && written.any(writes)
+        })
 }
 
 /// `bash <&3`, `bash /dev/fd/3`: what an earlier command has opened.
@@ -130,6 +187,16 @@ fn decodes(command: &SimpleCommand) -> bool {
         Some("gpg" | "gpg2") => has("d", &["decrypt"]),
         _ => false,
     }
+}
+
+/// Of those, what nobody does with a file that was only packed.
+fn decodes_text(command: &SimpleCommand) -> bool {
+    let name = command.name();
+    decodes(command)
+        && matches!(
+            name,
+            Some("base64" | "base32" | "basenc" | "xxd" | "openssl")
+        )
 }
 
 fn is_changer(command: &SimpleCommand) -> bool {

@@ -104,6 +104,12 @@ const ROWS: &[ToolRow] = &[
     asks(&["swapoff"], "").with(&["-a"]),
     asks(&["umount"], "").with(&["-a", "-af", "-fa", "--all"]),
     asks(&["umount"], "/|/home|/usr|/boot|/var"),
+    // What is mounted there hides what was there.
+    asks(
+        &["mount"],
+        "/etc|/usr|/bin|/sbin|/lib|/lib64|/home|/var|/root|/boot",
+    )
+    .with(&["--bind", "-B", "--rbind", "--move", "tmpfs"]),
     asks(&["debugfs"], "").with(&["-w"]),
     asks(&["tune2fs"], "").with(&["-O"]),
     asks(&["resize2fs"], "").with(&["-M"]),

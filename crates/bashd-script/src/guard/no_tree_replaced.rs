@@ -3,10 +3,10 @@
 use super::concern::ProgramCall;
 use super::no_dangerous_rm::resolved;
 use super::options::{has_short, is_long, operands};
-use super::paths::{PathStart, matches_all_names};
+use super::paths::{Path, PathStart, matches_all_names};
 use super::tool_rows::asks;
 use super::{Concern, Decision, Rule, RuleJudge, trees};
-use crate::script::{Word, WordPart};
+use crate::script::{RedirectOperator, Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_tree_replaced",
@@ -35,9 +35,34 @@ pub(super) const RULE: Rule = Rule {
         Concern::Programs {
             names: &["truncate", "gtruncate", "sponge"],
             judge: |call| {
-                let decisions =
-                    operands(call.words).map(|word| trees::of_file(&resolved(call, word)));
+                let decisions = operands(call.words).map(|word| {
+                    let path = resolved(call, word);
+                    trees::of_file(&path).max(Decision::ask_if(is_all_here(&path)))
+                });
                 decisions.max().unwrap_or(Decision::Allow)
+            },
+        },
+        // `for f in *; do > "$f"; done`
+        Concern::Written(|redirect, directory| {
+            let empties = matches!(
+                redirect.operator,
+                RedirectOperator::Write | RedirectOperator::Clobber | RedirectOperator::WriteBoth
+            );
+            let is_all = || is_all_here(&directory.resolve(Path::of(&redirect.target)));
+            Decision::ask_if(empties && redirect.target.has_glob() && is_all())
+        }),
+        Concern::Programs {
+            names: &["sed", "gsed"],
+            judge: |call| {
+                let edits = |word: &Word| {
+                    has_short(word, "i", "efl") || word.known_beginning().starts_with("--in-place")
+                };
+                let mut words = operands(call.words);
+                let deletes_all = words
+                    .next()
+                    .is_some_and(|word| word.is("d") || word.is("1,$d"));
+                let is_all = |word: &Word| is_all_here(&resolved(call, word));
+                Decision::ask_if(deletes_all && call.words.iter().any(edits) && words.any(is_all))
             },
         },
         Concern::Programs {
@@ -197,11 +222,7 @@ fn shred(call: &ProgramCall<'_>) -> Decision {
     }
     let decisions = operands(call.words).map(|word| {
         let path = resolved(call, word);
-        let all_here = path.start != PathStart::Unknown
-            && path
-                .components
-                .last()
-                .is_some_and(|name| matches_all_names(name));
+        let all_here = is_all_here(&path);
         let file = trees::of_file(&path);
         let unknown = word
             .parts
@@ -215,6 +236,12 @@ fn shred(call: &ProgramCall<'_>) -> Decision {
             .max(Decision::ask_if(all_here || unknown))
     });
     decisions.max().unwrap_or(Decision::Allow)
+}
+
+/// Whether a path is every file of a directory.
+fn is_all_here(path: &Path) -> bool {
+    let last = path.components.last();
+    path.start != PathStart::Unknown && last.is_some_and(|name| matches_all_names(name))
 }
 
 /// `cp /dev/null FILE`, `ln -sf /dev/null FILE`

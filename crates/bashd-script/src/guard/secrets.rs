@@ -173,7 +173,9 @@ pub(super) fn of_path(word: &Word) -> Decision {
 
 /// Whether a text, such as code, names a file of keys.
 pub(super) fn names_key(text: &str) -> bool {
-    KEYS.iter().any(|key| text.contains(key)) && !text.contains(".pub")
+    let in_code = ["/.npmrc", "/.pypirc", "/.cargo/credentials"];
+    let mut keys = KEYS.iter().chain(&in_code);
+    keys.any(|key| text.contains(key)) && !text.contains(".pub")
 }
 
 /// Addresses at which a machine in a cloud is told its own credentials.

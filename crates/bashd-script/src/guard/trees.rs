@@ -256,7 +256,9 @@ fn of_system(names: &[String]) -> Decision {
         // `/${x}etc`: nobody writes that who does not mean `/etc`.
         [top] if is_top_with_hole(top) => Decision::Ask,
         // A disk of Windows.
-        ["mnt", drive] | ["mnt", drive, "Users" | "Windows" | "Program Files"]
+        ["mnt", drive]
+        | ["mnt", drive, "Users" | "Windows" | "Program Files"]
+        | [drive, "Users" | "Windows" | "Program Files"]
             if drive.len() == 1 =>
         {
             Decision::Deny

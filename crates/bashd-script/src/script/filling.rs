@@ -6,6 +6,7 @@
 use super::constants::{Constants, Known, MOST_POSSIBILITIES, text_word};
 use super::deferred;
 use super::few::Few;
+use super::parameters::elements;
 use super::view::{Assigned, SimpleCommand};
 use super::word::{Word, WordPart};
 
@@ -297,8 +298,10 @@ impl Constants {
         match self.known(name) {
             Some(Known::OneOf(values)) => Some(ValueChoice::OneOf(values.clone())),
             Some(Known::List(words)) => {
-                let first = words.first().cloned().unwrap_or_default();
-                Some(ValueChoice::OneOf(vec![first]))
+                let first = elements(words).first().map(|words| words.to_vec());
+                Some(ValueChoice::OneOf(
+                    first.unwrap_or_else(|| vec![Word::default()]),
+                ))
             }
             None if name == "IFS" => Some(ValueChoice::OneOf(vec![text_word(" \t\n")])),
             None => None,
@@ -316,7 +319,7 @@ impl Constants {
             "*" if quoted => Some(ValueChoice::OneOf(self.joined_choices(words))),
             "@" | "*" => Some(ValueChoice::List(words.clone())),
             "#" => Some(ValueChoice::OneOf(vec![text_word(
-                &words.len().to_string(),
+                &elements(words).len().to_string(),
             )])),
             "0" => self.known("0").and_then(|known| match known {
                 Known::OneOf(values) => Some(ValueChoice::OneOf(values.clone())),
@@ -324,8 +327,12 @@ impl Constants {
             }),
             digits => {
                 let index: usize = digits.parse().ok()?;
-                let word = words.get(index.checked_sub(1)?).cloned();
-                Some(ValueChoice::OneOf(vec![word.unwrap_or_default()]))
+                let elements = elements(words);
+                let chosen = elements.get(index.checked_sub(1)?);
+                let chosen = chosen.map(|words| words.to_vec());
+                Some(ValueChoice::OneOf(
+                    chosen.unwrap_or_else(|| vec![Word::default()]),
+                ))
             }
         }
     }

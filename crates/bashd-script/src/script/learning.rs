@@ -3,7 +3,7 @@
 use super::constants::{
     Constants, Known, LetterCase, MOST_POSSIBILITIES, NamedText, is_conditional, text_word,
 };
-use super::parameters::map_key;
+use super::parameters::{elements, map_key};
 use super::printed::file_key;
 use super::view::{Assigned, Assignment, Joint, RedirectOperator, SimpleCommand};
 use super::word::{ScriptText, Word, WordPart};
@@ -247,8 +247,12 @@ impl Constants {
         let Some(Known::List(list)) = self.known("@") else {
             return;
         };
-        match count.and_then(|count: usize| list.get(count..)) {
-            Some(rest) => self.set("@".into(), Known::List(rest.to_vec())),
+        let elements = elements(list);
+        match count.and_then(|count: usize| elements.get(count..)) {
+            Some(rest) => {
+                let rest = rest.iter().copied().flatten().cloned().collect();
+                self.set("@".into(), Known::List(rest));
+            }
             None => self.forget("@"),
         }
     }

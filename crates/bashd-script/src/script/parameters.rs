@@ -171,15 +171,16 @@ impl Constants {
             "*" if quoted => Some(ValueChoice::OneOf(self.joined_choices(&words))),
             "@" | "*" => Some(ValueChoice::List(words)),
             index => {
-                let count = words.len() as i64;
+                let elements = elements(&words);
+                let count = elements.len() as i64;
                 let element = |index: i64| {
                     let index = if index < 0 { index + count } else { index };
-                    let word = usize::try_from(index).ok().and_then(|at| words.get(at));
-                    word.cloned().unwrap_or_default()
+                    let words = usize::try_from(index).ok().and_then(|at| elements.get(at));
+                    words.map_or_else(|| vec![Word::default()], |words| words.to_vec())
                 };
                 let chosen = match self.number_of(index) {
-                    Some(index) => vec![element(index)],
-                    None => self.numbers(index)?.into_iter().map(element).collect(),
+                    Some(index) => element(index),
+                    None => self.numbers(index)?.into_iter().flat_map(element).collect(),
                 };
                 Some(ValueChoice::OneOf(chosen))
             }
@@ -249,10 +250,10 @@ impl Constants {
 
     /// `${a[@]:1:2}`, `${@:2}`
     fn slice(&mut self, words: &[Word], operand: &str) -> Option<ValueChoice> {
-        let (start, length) = self.range(operand, words.len())?;
-        let words = words.get(start..).unwrap_or_default();
-        let words = words.get(..length.min(words.len())).unwrap_or_default();
-        Some(ValueChoice::List(words.to_vec()))
+        let elements = elements(words);
+        let (start, length) = self.range(operand, elements.len())?;
+        let chosen = elements.into_iter().skip(start).take(length);
+        Some(ValueChoice::List(chosen.flatten().cloned().collect()))
     }
 
     /// The value of an expression, with known values in it.
@@ -448,13 +449,21 @@ fn home() -> Word {
     }
 }
 
+/// The elements of a list: words that exclude each other are one.
+pub(super) fn elements(words: &[Word]) -> Vec<&[Word]> {
+    let is_same = |one: &Word, other: &Word| {
+        one.is_alternative && other.is_alternative && one.span == other.span
+    };
+    words.chunk_by(is_same).collect()
+}
+
 fn has_nothing(values: &[Word]) -> bool {
     values.is_empty() || values.iter().all(|word| word.parts.is_empty())
 }
 
 fn length(base: &ValueChoice) -> Option<String> {
     match base {
-        ValueChoice::List(words) => Some(words.len().to_string()),
+        ValueChoice::List(words) => Some(elements(words).len().to_string()),
         ValueChoice::OneOf(values) => {
             let [value] = values.as_slice() else {
                 return None;

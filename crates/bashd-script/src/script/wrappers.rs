@@ -22,6 +22,8 @@ enum Behind {
     Script,
     /// Words each of which is a script.
     Scripts,
+    /// A script if it is one word, otherwise a command.
+    Either,
     Nothing,
     /// A command that begins behind an option.
     Option,
@@ -86,6 +88,7 @@ static WRAPPERS: LazyLock<Wrappers> = LazyLock::new(|| {
                 "command" => Behind::Command,
                 "script" => Behind::Script,
                 "scripts" => Behind::Scripts,
+                "either" => Behind::Either,
                 "option" => Behind::Option,
                 "shell" => Behind::Shell,
                 _ => Behind::Nothing,
@@ -246,6 +249,11 @@ fn read_options(command: &SimpleCommand, wrapper: &Wrapper, start: usize) -> Opt
                 Behind::Scripts => {
                     let words = command.words.get(at..).unwrap_or_default();
                     found.scripts.extend(words.iter().cloned());
+                }
+                // Both, since what stands before the script may be a command of the program's own.
+                Behind::Either => {
+                    found.script = Some(at);
+                    found.command = (at + 1 < command.words.len()).then_some(at);
                 }
                 _ => found.command = Some(at),
             }

@@ -143,6 +143,16 @@ fn the_fifth_fresh_list_is_caught() {
 }
 
 #[test]
+fn the_sixth_fresh_list_is_caught() {
+    measure("sixth.tsv", 0);
+}
+
+#[test]
+fn the_seventh_fresh_list_is_caught() {
+    measure("seventh.tsv", 0);
+}
+
+#[test]
 fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
     let gate = Gate {
         safe_mode: SafeMode::Strict,
@@ -154,6 +164,8 @@ fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
         "third_strict.tsv",
         "fourth_strict.tsv",
         "fifth_strict.tsv",
+        "sixth_strict.tsv",
+        "seventh_strict.tsv",
     ];
     for row in lists.into_iter().flat_map(rows) {
         let (wanted, command) = match row.as_slice() {
@@ -181,6 +193,7 @@ fn the_interceptor_names_the_tool_for_contested_commands() {
         "interceptor.tsv",
         "third_interceptor.tsv",
         "fifth_interceptor.tsv",
+        "sixth_interceptor.tsv",
     ];
     for row in lists.into_iter().flat_map(rows) {
         let (wanted, command) = match row.as_slice() {

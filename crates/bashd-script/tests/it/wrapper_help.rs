@@ -120,7 +120,10 @@ fn every_line_of_the_table_is_whole_and_no_name_is_there_twice() {
         assert_eq!(cells.len(), 8, "{line}");
         assert!(cells[3].parse::<usize>().is_ok(), "{line}");
         assert!(
-            ["command", "script", "scripts", "option", "shell", "none"].contains(&cells[6]),
+            [
+                "command", "script", "scripts", "either", "option", "shell", "none"
+            ]
+            .contains(&cells[6]),
             "{line}"
         );
         assert!(!cells[7].is_empty(), "{line}");

@@ -157,6 +157,29 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
         &[],
     ),
     row(
+        "patch-id",
+        options(short("", "", ""), &[&["stable", "unstable", "verbatim"]]),
+        &[],
+    ),
+    row(
+        "check-mailmap",
+        options(short("", "", ""), &[&["stdin"]]),
+        &[],
+    ),
+    row(
+        "check-ref-format",
+        options(
+            short("", "", ""),
+            &[&["branch", "normalize", "allow-onelevel", "refspec-pattern"]],
+        ),
+        &[],
+    ),
+    row(
+        "stripspace",
+        options(short("sc", "", ""), &[&["strip-comments", "comment-lines"]]),
+        &[],
+    ),
+    row(
         "show-branch",
         options(short("ar", "", ""), &[SHOW_BRANCH]),
         &[],
@@ -191,8 +214,38 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
     row_with_form("tag", options(short("li", "", "n"), &[REFS]), list_of_tags),
     row_with_form(
         "remote",
-        options(short("v", "", ""), &[&["verbose", "all", "push"]]),
+        options(short("vn", "", ""), &[&["verbose", "all", "push"]]),
         remote,
+    ),
+    row_with_form(
+        "ls-remote",
+        options(short("", "", ""), &[&["get-url"]]),
+        |found| {
+            accept(
+                found.has_any(&["--get-url"]) && !found.has_any(&["--no-get-url"]),
+                "git ls-remote --get-url",
+            )
+        },
+    ),
+    row_with_form(
+        "sparse-checkout",
+        options(short("", "", ""), &[]),
+        |found| {
+            accept(
+                found.first_operand() == Some("list"),
+                "git sparse-checkout list",
+            )
+        },
+    ),
+    row_with_form(
+        "bundle",
+        options(short("q", "", ""), &[&["quiet"]]),
+        |found| {
+            accept(
+                matches!(found.first_operand(), Some("verify" | "list-heads")),
+                "git bundle verify FILE, git bundle list-heads FILE",
+            )
+        },
     ),
     GitSubcommand {
         inserted: NO_PROGRAMS,
@@ -277,7 +330,7 @@ fn list_of_branches(found: &FoundOptions<'_>) -> Result<(), &'static str> {
         "--points-at",
     ];
     accept(
-        found.operands.is_empty() || found.has_any(&lists),
+        found.operands.is_empty() || found.has_any(&lists) && !takes_back(found),
         "git branch, git branch -a, git branch --list 'PATTERN'",
     )
 }
@@ -294,16 +347,26 @@ fn list_of_tags(found: &FoundOptions<'_>) -> Result<(), &'static str> {
         "--points-at",
     ];
     accept(
-        found.operands.is_empty() || found.has_any(&lists),
+        found.operands.is_empty() || found.has_any(&lists) && !takes_back(found),
         "git tag, git tag --list 'PATTERN'",
     )
 }
 
+/// `git branch --list --no-list x` creates `x`.
+fn takes_back(found: &FoundOptions<'_>) -> bool {
+    found.has_any(&["--no-list", "--no-points-at"])
+}
+
 fn remote(found: &FoundOptions<'_>) -> Result<(), &'static str> {
-    let accepted = "git remote -v, git remote get-url NAME";
+    // Without -n, `show NAME` asks the other side.
+    let shows = found.operands.len() == 1 || found.has_any(&["-n"]);
     accept(
-        matches!(found.first_operand(), Some("get-url")) || found.operands.is_empty(),
-        accepted,
+        match found.first_operand() {
+            Some("show") => shows,
+            Some("get-url") => true,
+            _ => found.operands.is_empty(),
+        },
+        "git remote -v, git remote get-url NAME, git remote show -n NAME",
     )
 }
 
@@ -324,8 +387,11 @@ fn config(found: &FoundOptions<'_>) -> Result<(), &'static str> {
         "--list",
         "-l",
     ];
+    // `git config user.email`: with a value behind it, it would be set.
+    let is_name = |text: &str| text.contains('.');
+    let reads_one = found.operands.len() == 1 && found.first_operand().is_some_and(is_name);
     accept(
-        found.has_any(&reads) || matches!(found.first_operand(), Some("get" | "list")),
+        found.has_any(&reads) || reads_one || matches!(found.first_operand(), Some("get" | "list")),
         "git config --get NAME, git config --list",
     )
 }

@@ -91,7 +91,7 @@ impl EngineCore {
         })?;
         let effects = plan::confinement::effects(&self.config, request);
         let effects = effects.map_err(|error| refused(error.to_string()))?;
-        let missing = if accepted.backgrounding.is_some() {
+        let missing = if accepted.wants_job() {
             Some("going on as a job")
         } else if request.stdin_open {
             Some("input that is sent later")

@@ -10,7 +10,7 @@ use crate::guard::safe_mode::SafeMode;
 use crate::output::line_limits::LineLimits;
 use crate::plan::confinement::granted::NeededThing;
 use crate::plan::{Resources, StdinSource};
-use crate::request::{Accepted, By, Request};
+use crate::request::{Accepted, AfterSilence, By, Request, SilenceLimit};
 use crate::rewrite::{Command, LeadingCd};
 use crate::screen::Size;
 use crate::script::ScriptShape;
@@ -165,7 +165,7 @@ impl Order {
             },
             limits: OrderedLimits {
                 timeout: accepted.timeout,
-                silence: accepted.silence,
+                silence: accepted.silence.map(|limit| limit.after),
                 restarted: accepted.restarted,
             },
             safe_mode: terms.safe_mode,
@@ -238,7 +238,11 @@ impl Order {
     /// What was accepted.
     pub(crate) fn accepted(&self) -> Accepted {
         let mut accepted = Accepted::within(self.limits.timeout);
-        accepted.silence = self.limits.silence;
+        accepted.silence = self.limits.silence.map(|after| SilenceLimit {
+            after,
+            then: AfterSilence::End,
+            longest: self.limits.timeout.max(after),
+        });
         accepted.restarted = self.limits.restarted;
         accepted
     }

@@ -27,7 +27,7 @@ use crate::config::{Config, Surroundings};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::excerpts::NewestExcerpt;
-use crate::exec::terminal_shell::TerminalShells;
+use crate::exec::terminal_seats::TerminalSeats;
 use crate::exec::{
     self, Exit, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions,
 };
@@ -85,7 +85,7 @@ struct EngineCore {
     keepers: Keepers,
     sessions: Sessions,
     /// The shells of sessions whose terminal stays.
-    terminals: TerminalShells,
+    terminals: TerminalSeats,
     rc_scripts: RcScripts,
     profiles: Library,
     ledger: Arc<Ledger>,
@@ -149,7 +149,7 @@ impl Engine {
             surroundings,
             keepers,
             sessions,
-            terminals: TerminalShells::default(),
+            terminals: TerminalSeats::default(),
             rc_scripts,
             profiles,
             ledger: Arc::new(ledger),
@@ -346,7 +346,7 @@ impl EngineCore {
         // Nobody waits for a call that waits for a person.
         let asks = matches!(judgement.verdict, Verdict::Ask(_)) || !request.needs.is_empty();
         let ticket = ticket.filter(|_| !asks);
-        let asked = (&*command.to_run, &*entry);
+        let asked = permission::asked(command, entry, (request, &accepted));
         self.permit(&judgement, asked, call, &owner).await?;
         let granted = self.grant(profile, request, asked, (call, &owner)).await?;
         let ticket = ticket.or_else(|| self.place_in_line(profile, call, request));
@@ -394,8 +394,8 @@ impl EngineCore {
         };
         let plan = Box::pin(self.plan(parts, before, &mut entry.cwd)).await?;
         if let Some(rules) = self.terminal_of(profile, &plan, &judgement.form) {
-            let begun = self.begin_at_terminal((profile, rules), request, (plan, accepted), call);
-            return Box::pin(begun).await;
+            let begun = (profile, rules, plan, accepted);
+            return Box::pin(self.begin_at_terminal(begun, request, (call, entry))).await;
         }
         let turn = (plan, ticket.as_ref());
         let carried_out = self.carry_out(turn, &id, (request, call), watch);

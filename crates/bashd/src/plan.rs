@@ -38,6 +38,7 @@ use crate::exec::terminal::TerminalHost;
 use crate::notice::Notice;
 use crate::output::line_limits::LineLimits;
 use crate::output::veiled::Veil;
+use crate::request::SilenceLimit;
 pub use crate::request::{Backgrounding, Otherwise};
 use crate::screen::Size;
 pub use bashd_keeper::capture::{Quota, Streams, Survivors};
@@ -91,7 +92,7 @@ pub struct Plan {
     /// When and how the run is ended.
     pub limits: Limits,
     /// How long it may be silent, where that is limited: then it goes on as a job, or is ended.
-    pub(crate) silence: Option<Duration>,
+    pub(crate) silence: Option<SilenceLimit>,
     /// How much output is kept.
     pub quota: Quota,
     /// When it continues as a job, if it does.

@@ -9,8 +9,8 @@ mod validate;
 pub use needs::NeededAccess;
 pub use parse::parse;
 pub(crate) use parse::parse_over;
-pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Backgrounding, DeadlineKind, Otherwise, validate};
+pub(crate) use validate::{AfterSilence, SilenceLimit, refuse_switched_off};
 
 use crate::changes::Effects;
 use crate::config::Preset;

@@ -117,19 +117,36 @@ fn to_put_in(
         let unusual = "the path of bashd's program is not UTF-8";
         program.map_err(|_| Failure::new(FailureKind::System, unusual))?
     };
-    let context = SetupContext {
+    let known = PutIn::all(state_dir);
+    let is_meant = |setup: &AgentSetup| match &*named {
+        [] => found(setup, &places).is_some(),
+        named => named.iter().any(|one| one.name == setup.name),
+    };
+    let kept = |setup: &AgentSetup| {
+        let origin = WishOrigin {
+            agent: setup.name.to_owned(),
+            project: project.clone(),
+        };
+        put_in::confinement_of(&known, &origin)
+    };
+    let are_all_kept = AGENTS
+        .iter()
+        .filter(|setup| is_meant(setup))
+        .all(|setup| kept(setup).is_some());
+    let said = said_confinement(arguments, printer, are_all_kept);
+    let context = |setup: &AgentSetup| SetupContext {
         places: &places,
         program: &program,
-        server: server_words(arguments, printer),
+        server: server_words(said.clone().unwrap_or_else(|| kept(setup))),
         wants: SetupWants {
             server: !arguments.hook_only,
             hook: arguments.hook || arguments.hook_only,
             no_own_shell: arguments.replace_shell,
         },
-        project,
+        project: project.clone(),
     };
-    let known = PutIn::all(state_dir);
     let one = |setup: &AgentSetup, found: Option<PathBuf>| {
+        let context = context(setup);
         let wishes = (setup.wishes)(&context);
         let origin = WishOrigin {
             agent: setup.name.to_owned(),
@@ -258,25 +275,36 @@ fn nothing_found(arguments: &InitOptions, printer: &Printer) -> Result<ExitStatu
     Ok(ExitStatus::Unfit)
 }
 
-/// The words by which an agent starts the server. Whether commands are confined is asked for if it
-/// was not said, and there is somebody to ask.
-fn server_words(arguments: &InitOptions, printer: &Printer) -> Vec<String> {
-    let is_said = arguments.confine.is_some() || arguments.hook_only;
+/// The words by which an agent starts the server, which confines commands by this preset.
+fn server_words(preset: Option<String>) -> Vec<String> {
+    let confine = preset.map(|preset| ["--confine".to_owned(), preset]);
+    let words = std::iter::once("mcp".to_owned());
+    words.chain(confine.into_iter().flatten()).collect()
+}
+
+/// What was said about the confinement of commands: a preset, or that there is none. It is asked
+/// for if there is somebody to ask, unless all agents have one from earlier. `None` if nothing was
+/// said: then an earlier one stays.
+fn said_confinement(
+    arguments: &InitOptions,
+    printer: &Printer,
+    are_all_kept: bool,
+) -> Option<Option<String>> {
+    let name = |preset: Preset| preset.name().to_owned();
+    let is_said = arguments.confine.is_some() || arguments.hook_only || are_all_kept;
     let asks = !is_said && !arguments.yes && !arguments.print && !arguments.json;
-    let preset = match arguments.confine {
-        Some(PresetName::Off) => None,
+    match arguments.confine {
+        Some(PresetName::Off) => Some(None),
+        Some(said) => Some(Some(name(Preset::from(said)))),
         None if asks && has_person() => {
             printer.note(
                 "commands can be confined to the agent's workspace: they write nothing else, see no keys \
                  and have no network (docs/confinement.md)",
             );
-            is_answered_yes("Confine them? [y/N] ").then_some(Preset::Workspace)
+            is_answered_yes("Confine them? [y/N] ").then(|| Some(name(Preset::Workspace)))
         }
-        said => said.map(Preset::from),
-    };
-    let confine = preset.map(|preset| ["--confine", preset.name()]);
-    let words = std::iter::once("mcp").chain(confine.into_iter().flatten());
-    words.map(str::to_owned).collect()
+        None => None,
+    }
 }
 
 /// Whether there is somebody who sees a question and can answer it.
@@ -308,12 +336,24 @@ fn may_write(arguments: &InitOptions, printer: &Printer) -> bool {
     is_yes
 }
 
-/// Starts the server as the entries say, once; which is the same for all of them.
+/// Starts the server as the entries say, once for each way; tells of the first that fails.
 fn try_servers(all: &[AgentChanges], settings: ConfigInForce) -> Option<report::ServerReport> {
-    let words = all.iter().find_map(|one| one.server.clone())?;
-    let outcome = probe::probe(&words, settings.config);
-    Some(report::ServerReport {
-        command: words,
-        failure: outcome.err(),
-    })
+    let mut ways: Vec<&Vec<String>> = Vec::new();
+    for words in all.iter().filter_map(|one| one.server.as_ref()) {
+        if !ways.contains(&words) {
+            ways.push(words);
+        }
+    }
+    let tried = ways.into_iter().map(|words| report::ServerReport {
+        command: words.clone(),
+        failure: probe::probe(words, settings.config.clone()).err(),
+    });
+    let mut first = None;
+    for report in tried {
+        if report.failure.is_some() {
+            return Some(report);
+        }
+        first.get_or_insert(report);
+    }
+    first
 }

@@ -3,6 +3,7 @@
 
 use super::edit::{ConfigEdit, ConfigFormat};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -120,6 +121,29 @@ impl PutIn {
         // The last one takes the folder with it.
         let _ = place.parent().map(fs::remove_dir);
         Ok(())
+    }
+}
+
+/// The preset by which an earlier `bashd init` had this agent's server confine commands.
+pub(super) fn confinement_of(known: &[PutIn], origin: &WishOrigin) -> Option<String> {
+    let mut of_agent = known.iter().filter(|put_in| put_in.origin == *origin);
+    of_agent.find_map(|put_in| {
+        let edits = serde_json::to_value(&put_in.edits).ok()?;
+        word_after("--confine", &edits)
+    })
+}
+
+/// The text that follows this one in some list of a value.
+fn word_after(word: &str, value: &Value) -> Option<String> {
+    match value {
+        Value::Array(items) => {
+            let at = items.iter().position(|item| item == word);
+            let next = at.and_then(|at| items.get(at + 1)).and_then(Value::as_str);
+            let deeper = || items.iter().find_map(|item| word_after(word, item));
+            next.map(str::to_owned).or_else(deeper)
+        }
+        Value::Object(members) => members.values().find_map(|value| word_after(word, value)),
+        _ => None,
     }
 }
 

@@ -174,6 +174,7 @@ pub(crate) fn result(record: &Record) -> String {
         (RecordedOutcome::TimedOut, ..) => "timed out".to_owned(),
         (RecordedOutcome::Cancelled, ..) => "cancelled".to_owned(),
         (RecordedOutcome::Background, ..) => "job".to_owned(),
+        (RecordedOutcome::GoesOn, ..) => "goes on".to_owned(),
         (RecordedOutcome::Denied, ..) => "denied".to_owned(),
         (RecordedOutcome::Refused, ..) => "refused".to_owned(),
         (RecordedOutcome::Failed, ..) => "failed".to_owned(),

@@ -385,6 +385,12 @@ fn commands_are_confined_if_that_was_wanted() {
         confined,
         serde_json::json!(["mcp", "--confine", "workspace"])
     );
+    // What was put in stays, unless something else is said.
+    assert_eq!(entry(&words), confined);
+    assert_eq!(entry(&[&words[..], &["--hook"]].concat()), confined);
+    let other = entry(&[&words[..], &["--confine", "read-only"]].concat());
+    assert_eq!(other, serde_json::json!(["mcp", "--confine", "read-only"]));
+    assert_eq!(entry(&words), other);
     let off = entry(&[&words[..], &["--confine", "off"]].concat());
     assert_eq!(off, serde_json::json!(["mcp"]));
 }

@@ -1,7 +1,7 @@
 //! What reaches a run: which of its descriptors are ready, and the messages on its engine's socket.
 
 use super::input::StdinWriter;
-use super::job_messages::{AnnounceMessage, BackgroundMessage};
+use super::job_messages::{AnnounceMessage, BackgroundMessage, ConcealMessage};
 use super::life::{Custody, KeeperRun, Phase};
 use super::protocol::{self, EndMessage, MessageFrame, QueryMessage, ReleaseMessage};
 use super::pump::Pump;
@@ -103,6 +103,8 @@ impl KeeperRun {
             self.go_to_background(link, frame, None);
         } else if frame.is::<AnnounceMessage>() {
             self.announce(frame);
+        } else if frame.is::<ConcealMessage>() {
+            self.conceal();
         } else if frame.is::<ReleaseMessage>() {
             if self.phase == Phase::Reported {
                 self.custody = Custody::Released;

@@ -218,7 +218,7 @@ impl KeeperRun {
     }
 
     /// Is no longer visible, if it was; a job stays one.
-    fn conceal(&mut self) {
+    pub(super) fn conceal(&mut self) {
         let is_announced = |job: &mut Box<KeeperJob>| job.kind == JobKind::Foreground;
         if let Some(job) = self.job.take_if(is_announced) {
             let _ = fs::remove_dir_all(&job.directory);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 messages! {
-    AnnounceMessage = "announce", BackgroundMessage = "background", BackgroundedMessage = "backgrounded", AttachMessage = "attach", AttachedMessage = "attached",
+    AnnounceMessage = "announce", ConcealMessage = "conceal", BackgroundMessage = "background", BackgroundedMessage = "backgrounded", AttachMessage = "attach", AttachedMessage = "attached",
     InputMessage = "input", SignalMessage = "signal", DoneMessage = "done",
 }
 
@@ -22,6 +22,11 @@ pub struct AnnounceMessage {
     /// What runs.
     pub spec: Spec,
 }
+
+/// Engine to keeper: be visible no longer, although the shell goes on: the command has ended that
+/// was announced.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ConcealMessage {}
 
 /// Engine to keeper: become a job in this directory, then say `backgrounded`.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// A question that waits for its answer.
 type Asked = Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>;
@@ -31,6 +32,8 @@ pub(crate) struct ApprovalQuestion<'a> {
     pub(crate) objection: &'a Objection,
     /// Who would run it: a yes for the session is for this caller.
     pub(crate) caller: &'a str,
+    /// How long somebody is waited for who happens to watch.
+    pub(crate) until: Instant,
 }
 
 impl ApprovalQuestion<'_> {
@@ -133,7 +136,7 @@ impl ApprovalDesk {
         let answer = tokio::select! {
             biased;
             answer = first(asked) => match answer {
-                ApprovalAnswer::Nobody => posted.answered_by_watchers().await,
+                ApprovalAnswer::Nobody => posted.answered_by_watchers(question.until).await,
                 answer => answer,
             },
             answer = posted.answered() => answer,

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::time::Instant;
 
 /// The directory, in the state directory.
 const DIRECTORY: &str = "asks";
@@ -26,7 +27,7 @@ const DIRECTORY: &str = "asks";
 /// How the files of those who watch begin.
 const WATCHER: &str = "watch-";
 
-/// How long a call waits for somebody who watches.
+/// How long a call waits at most for somebody who watches.
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// How often it looks whether anybody still watches.
@@ -189,8 +190,10 @@ impl PostedQuestion {
         }
     }
 
-    /// Likewise, but only as long as somebody watches: nobody else could answer.
-    pub(super) async fn answered_by_watchers(&self) -> ApprovalAnswer {
+    /// Likewise, but only as long as somebody watches, since nobody else could answer, and no
+    /// longer than the call's own time.
+    pub(super) async fn answered_by_watchers(&self, until: Instant) -> ApprovalAnswer {
+        let latest = until.min(Instant::now() + PATIENCE);
         let gone = async {
             while self.listener.is_some() && self.questions.is_watched() {
                 tokio::time::sleep(LOOK_EVERY).await;
@@ -200,7 +203,7 @@ impl PostedQuestion {
             biased;
             answer = self.answered() => answer,
             () = gone => ApprovalAnswer::Nobody,
-            () = tokio::time::sleep(PATIENCE) => ApprovalAnswer::Refused,
+            () = tokio::time::sleep_until(latest) => ApprovalAnswer::Nobody,
         }
     }
 }
@@ -298,16 +301,27 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_can_ask_nobody_waits_only_while_somebody_watches() {
         let state = tempfile::tempdir().unwrap();
+        let later = Instant::now() + PATIENCE;
         let questions = AskingCalls::in_state(state.path());
         let posted = PostedQuestion::post(state.path(), "abc");
-        assert_eq!(posted.answered_by_watchers().await, ApprovalAnswer::Nobody);
+        assert_eq!(
+            posted.answered_by_watchers(later).await,
+            ApprovalAnswer::Nobody
+        );
         let watching = questions.watch().unwrap();
         assert!(questions.is_watched());
-        let waits = posted.answered_by_watchers();
+        let waits = posted.answered_by_watchers(later);
         let short = tokio::time::timeout(Duration::from_millis(50), waits).await;
         assert!(short.is_err(), "it waits");
+        // Not longer than its call.
+        let soon = Instant::now() + Duration::from_millis(50);
+        let over = posted.answered_by_watchers(soon).await;
+        assert_eq!(over, ApprovalAnswer::Nobody);
         drop(watching);
-        assert_eq!(posted.answered_by_watchers().await, ApprovalAnswer::Nobody);
+        assert_eq!(
+            posted.answered_by_watchers(later).await,
+            ApprovalAnswer::Nobody
+        );
         // What a killed one left is cleared away.
         let left = state.path().join(DIRECTORY).join("watch-1");
         fs::write(&left, "").unwrap();

@@ -10,11 +10,11 @@ use crate::call::Call;
 use crate::changes::Effects;
 use crate::errand;
 use crate::error::{Error, ErrorKind};
-use crate::exec::terminal_shell::{
-    Halt, TerminalReport, TerminalSeat, TerminalShell, TerminalWait,
-};
+use crate::exec::terminal_seats::{TakenSeat, TerminalSeat};
+use crate::exec::terminal_shell::{Halt, TerminalReport, TerminalShell, TerminalWait};
 use crate::exec::{EndedBy, Exit, OutputWatch, Reset, RunFailure};
 use crate::guard::safe_mode::RunForm;
+use crate::ledger::LedgerEntry;
 use crate::output::Captured;
 use crate::output::since::Since;
 use crate::output::view::View;
@@ -36,10 +36,6 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::OwnedMutexGuard;
-
-/// A session's place, while a call uses it.
-type TakenSeat = OwnedMutexGuard<Option<TerminalShell>>;
 
 /// What a call wants of a terminal session.
 #[derive(Debug, Clone, Default)]
@@ -73,31 +69,39 @@ impl EngineCore {
         let Ok(request) = call.request(profile) else {
             return self.perform_one(profile, call, watch).await;
         };
-        let ending = Box::pin(self.without_command(profile, rules, &request, call)).await;
-        match ending {
-            Some(ending) => reply::reply(profile, &ending, begun.elapsed()),
-            None => self.perform_one(profile, call, watch).await,
+        let Some(what) = deed(&request, rules) else {
+            return self.perform_one(profile, call, watch).await;
+        };
+        let mut entry = LedgerEntry::new((&*self.ledger, &*self.feed), &what);
+        let ending = self.without_command(profile, rules, &request, (call, &mut entry));
+        let ending = Box::pin(ending).await;
+        let reply = reply::reply(profile, &ending, begun.elapsed());
+        match &ending {
+            Ending::AtTerminal(_) if !request.is_input => entry.leave(),
+            Ending::AtTerminal(_) | Ending::Ran(_) => entry.close_deed(None),
+            _ => self.warn(entry.close(profile, &ending, &reply)),
         }
+        reply
     }
 
-    /// What a call comes to that starts no command; nothing if it is to start one.
+    /// What a call comes to that starts no command.
     async fn without_command(
         self: &Arc<Self>,
         profile: &Arc<Profile>,
         rules: &AtTerminalRules,
         request: &Request,
-        call: &Call,
-    ) -> Option<Ending> {
+        (call, entry): (&Call, &mut LedgerEntry<'_>),
+    ) -> Ending {
         let (text, is_input) = (request.command.trim(), request.is_input);
         if request.restart && is_input {
-            return Some(refused(&rules.restart_with_input));
+            return refused(&rules.restart_with_input);
         }
         if !is_input && !text.is_empty() {
-            return rules.refuses(text).map(|why| refused(&why));
+            return refused(&rules.refuses(text).unwrap_or_default());
         }
         let accepted = match crate::request::validate(profile, request) {
             Ok(accepted) => accepted,
-            Err(refusal) => return Some(Ending::Refused(refusal)),
+            Err(refusal) => return Ending::Refused(refusal),
         };
         // Calls of a session come to it in the order in which they arrived.
         let ticket = self.place_in_line(profile, call, request);
@@ -106,14 +110,20 @@ impl EngineCore {
             .turn(ticket.as_ref(), profile, asked, &call.cancel)
             .await
         {
-            return Some(ending);
+            return ending;
         }
-        let mut place = self.seat(profile, request).lock_owned().await;
+        let mut place = self.seat(profile, request).take().await;
+        // Who only reads on leaves no record.
+        let running = place.as_ref().and_then(|shell| shell.command.as_ref());
+        let running = running.map_or("", |command| command.outlasting.id());
+        if is_input || request.restart {
+            entry.begin_deed(&owner_of(request), &profile.name, running);
+        }
         if request.restart {
             if let Some(shell) = place.take() {
                 shell.end().await;
             }
-            return Some(restarted());
+            return restarted();
         }
         let is_running = place.as_ref().is_some_and(|shell| shell.command.is_some());
         if !is_running {
@@ -122,7 +132,7 @@ impl EngineCore {
             } else {
                 &rules.nothing_to_type_at
             };
-            return Some(refused(why));
+            return refused(why);
         }
         let typed = (!text.is_empty()).then(|| rules.typed(text));
         let (bytes, echo) = typed.map_or_else(Default::default, |typed| (typed.bytes, typed.echo));
@@ -132,12 +142,12 @@ impl EngineCore {
             echo,
             key: AtTerminalRules::letter(text),
             is_continued: true,
-            limit: accepted.timeout,
+            limit: wait(&accepted).longest,
             owner: owner_of(request),
             ..Wish::default()
         };
         let going_on = self.go_on(profile, (place, wish), wait(&accepted), call);
-        Some(going_on.await)
+        going_on.await
     }
 
     /// Types at the command that runs, and waits for it.
@@ -178,16 +188,15 @@ impl EngineCore {
     /// Has the session's shell run a command, unless it is busy with another.
     pub(super) async fn begin_at_terminal(
         self: &Arc<Self>,
-        (profile, rules): (&Arc<Profile>, &AtTerminalRules),
+        (profile, rules, plan, accepted): (&Arc<Profile>, &AtTerminalRules, Plan, Accepted),
         request: &Request,
-        (plan, accepted): (Plan, Accepted),
-        call: &Call,
+        (call, entry): (&Call, &mut LedgerEntry<'_>),
     ) -> Result<Ending, Ending> {
-        let mut place = self.seat(profile, request).lock_owned().await;
+        let mut place = self.seat(profile, request).take().await;
         let mut wish = Wish {
             text: request.command.trim().to_owned(),
             is_restarted: request.restart,
-            limit: accepted.timeout,
+            limit: wait(&accepted).longest,
             owner: owner_of(request),
             ..Wish::default()
         };
@@ -197,7 +206,12 @@ impl EngineCore {
             shell.end().await;
         }
         if let Some(shell) = &mut *place {
-            match shell.look().await {
+            let mut seen = shell.look().await;
+            if matches!(seen, Ok(Halt::Ended(_))) {
+                // Its shell may have ended as well.
+                seen = shell.look().await;
+            }
+            match seen {
                 Ok(halt @ Halt::OverTime) if shell.command.is_some() => {
                     (wish.is_continued, wish.is_refused) = (true, true);
                     return Ok(self.told(profile, place, Ok(halt), wish).await);
@@ -218,11 +232,12 @@ impl EngineCore {
                 failure => Ending::Failed(failure.into(), None),
             })?);
         }
-        let script = plan.script.as_deref().unwrap_or_default();
         let Some(shell) = &mut *place else {
             return Err(Ending::Failed(lost(), None));
         };
-        if let Err(error) = shell.begin(script).await {
+        let records = (Arc::clone(&self.ledger), Arc::clone(&self.feed));
+        let outlasting = entry.outlasting(profile, records);
+        if let Err(error) = shell.begin(&plan, outlasting).await {
             *place = None;
             return Err(Ending::Failed(error, None));
         }
@@ -290,9 +305,12 @@ impl EngineCore {
         if is_lost {
             shell.end().await;
         } else {
+            if told.progress != TerminalProgress::Ended {
+                shell.outlasts();
+            }
             *place = Some(shell);
         }
-        drop(place);
+        place.leave();
         let mut finished = match self.shown_part(profile, part).await {
             Ok(finished) => finished,
             Err(error) => return Ending::Failed(error, None),
@@ -408,17 +426,26 @@ fn without_echo<'a>(text: &'a str, echo: &str) -> &'a str {
     }
 }
 
-/// How long a call waits: for silence, or as long as it says.
+/// How long a call waits: for silence, but not for ever, or as long as it says.
 fn wait(accepted: &Accepted) -> TerminalWait {
-    match accepted.silence {
-        Some(silence) => TerminalWait {
-            silence: Some(silence),
-            longest: None,
-        },
-        None => TerminalWait {
-            silence: None,
-            longest: Some(accepted.timeout),
-        },
+    TerminalWait {
+        silence: accepted.silence.map(|limit| limit.after),
+        longest: accepted
+            .silence
+            .map_or(accepted.timeout, |limit| limit.longest),
+    }
+}
+
+/// What a call does that starts no command, in words for the ledger: what is typed may be a
+/// password. Nothing if it is to start one.
+fn deed(request: &Request, rules: &AtTerminalRules) -> Option<String> {
+    let text = request.command.trim();
+    let is_command = !request.is_input && !text.is_empty();
+    match (is_command, request.is_input, request.restart) {
+        (true, ..) => rules.refuses(text).map(|_| text.to_owned()),
+        (_, true, _) => Some("terminal send".to_owned()),
+        (_, _, true) => Some("terminal reset".to_owned()),
+        _ => Some("terminal read".to_owned()),
     }
 }
 

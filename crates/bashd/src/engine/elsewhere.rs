@@ -99,7 +99,7 @@ impl EngineCore {
         })?;
         let effects = plan::confinement::effects(&self.config, request);
         let effects = effects.map_err(|error| refused(error.to_string()))?;
-        let is_job = accepted.backgrounding.is_some();
+        let is_job = accepted.wants_job();
         let missing = if request.until.is_some() {
             Some("waiting until a job is ready (use the job tool's wait)")
         } else if request.stdin_open && !is_job {

@@ -10,14 +10,40 @@ use crate::plan::confinement::granted::{self, NeededThing};
 use crate::profile::Profile;
 use crate::profile::reply::Ending;
 use crate::reply::{CONFINEMENT, Denied};
-use crate::request::Request;
+use crate::request::{Accepted, Request};
+use crate::rewrite::Command;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A command that is asked about, its entry, and when its call's time is over.
+pub(super) type AskedText<'a> = (&'a str, &'a LedgerEntry<'a>, Instant);
+
+/// What is asked about, and until when somebody is waited for who happens to watch: as long as the
+/// call would wait for its command.
+pub(super) fn asked<'a>(
+    command: &'a Command,
+    entry: &'a LedgerEntry<'a>,
+    (request, accepted): (&Request, &Accepted),
+) -> AskedText<'a> {
+    let limit = accepted.silence.map(|limit| limit.longest);
+    let limit = limit.unwrap_or(accepted.timeout);
+    let limit = limit.min(request.wait_max.unwrap_or(Duration::MAX));
+    let begun = Instant::from_std(entry.begun());
+    let until = begun
+        .checked_add(limit)
+        .unwrap_or_else(|| begun + LONGEST_QUESTION);
+    (&command.to_run, entry, until)
+}
+
+/// No question is open for longer.
+const LONGEST_QUESTION: Duration = Duration::from_hours(1);
 
 impl EngineCore {
     /// Lets a command pass, or ends its call: what nobody approves is denied.
     pub(super) async fn permit(
         &self,
         judgement: &Judgement,
-        (command, entry): (&str, &LedgerEntry<'_>),
+        (command, entry, until): AskedText<'_>,
         call: &Call,
         caller: &str,
     ) -> Result<(), Ending> {
@@ -32,6 +58,7 @@ impl EngineCore {
             secrets: &entry.secrets,
             objection,
             caller,
+            until,
         };
         entry.ask(objection, command);
         let own = call.approver.as_ref().map(|own| &own.0);
@@ -55,7 +82,7 @@ impl EngineCore {
         &self,
         profile: &Profile,
         request: &Request,
-        (command, entry): (&str, &LedgerEntry<'_>),
+        (command, entry, until): AskedText<'_>,
         (call, caller): (&Call, &str),
     ) -> Result<Vec<NeededThing>, Ending> {
         let needs = &request.needs;
@@ -90,6 +117,7 @@ impl EngineCore {
             secrets: &entry.secrets,
             objection: &objection,
             caller,
+            until,
         };
         entry.ask(&objection, command);
         let own = call.approver.as_ref().map(|own| &own.0);

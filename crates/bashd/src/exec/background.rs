@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a run may take before others can see it.
-const SEEN_AFTER: Duration = Duration::from_secs(1);
+pub(super) const SEEN_AFTER: Duration = Duration::from_secs(1);
 
 /// How long a keeper may take to turn survivors into a job before the reply goes out without it.
 const SURVIVORS_BOUND: Duration = Duration::from_secs(2);
@@ -155,10 +155,7 @@ impl Conversation<'_> {
     /// Has the keeper make the run visible to others, since it takes a while.
     pub(super) async fn announce(&mut self) {
         self.background.announces = false;
-        let announce = AnnounceMessage {
-            directory: live_directory(&self.plan.directory),
-            spec: self.spec(JobKind::Foreground),
-        };
+        let announce = announcement(self.plan);
         let _ = self.connection.send(&announce, &[]).await;
     }
 
@@ -179,12 +176,7 @@ impl Conversation<'_> {
     }
 
     fn spec(&self, kind: JobKind) -> Spec {
-        Spec {
-            kind,
-            streams: self.plan.streams,
-            terminal: self.plan.vessel.terminal(),
-            ..self.plan.job.written_spec()
-        }
+        spec_of(self.plan, kind)
     }
 
     /// Sends the message for a short name.
@@ -362,6 +354,23 @@ async fn claim_name(plan: &Plan) -> Result<ClaimedName, ClaimFailure> {
         errand::read(move |_| claim::claim(&directory, &job.spec.owner, &job.call, job.limits));
     let failed = |failure: errand::ErrandFailure| Err(ClaimFailure::Io(failure.into()));
     claimed.await.unwrap_or_else(failed)
+}
+
+fn spec_of(plan: &Plan, kind: JobKind) -> Spec {
+    Spec {
+        kind,
+        streams: plan.streams,
+        terminal: plan.vessel.terminal(),
+        ..plan.job.written_spec()
+    }
+}
+
+/// What makes a run visible to others while it is under way.
+pub(super) fn announcement(plan: &Plan) -> AnnounceMessage {
+    AnnounceMessage {
+        directory: live_directory(&plan.directory),
+        spec: spec_of(plan, JobKind::Foreground),
+    }
 }
 
 /// Where a visible run is found: the directory that it would have as a job.

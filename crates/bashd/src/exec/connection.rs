@@ -72,6 +72,11 @@ impl KeeperConnection {
         protocol::send(self.socket.get_ref(), message, &[])
     }
 
+    /// A second descriptor of the socket.
+    pub(super) fn again(&self) -> io::Result<OwnedFd> {
+        self.socket.get_ref().try_clone()
+    }
+
     /// The socket itself, no longer watched by any runtime.
     pub(super) fn into_socket(self) -> OwnedFd {
         self.socket.into_inner()

@@ -12,6 +12,7 @@ use crate::output::run_output::RunOutput;
 use crate::plan::{
     ConfinementInForce, Dealings, GrantableAccess, LimitsInForce, Plan, Restraint, Streams,
 };
+use crate::request::AfterSilence;
 use bashd_keeper::keeper::job_messages::BackgroundedMessage;
 use bashd_keeper::keeper::protocol::{
     Beginning, CallForm, EndMessage, ExitedMessage, FailedMessage, GoneMessage, GrownMessage,
@@ -247,7 +248,7 @@ impl<'a> Conversation<'a> {
     /// Nothing was written for too long: the command goes on as a job, or is ended.
     async fn end_silent(&mut self) -> Result<()> {
         self.silence.give_up();
-        if self.plan.backgrounding.is_some() {
+        if self.plan.silence.map(|limit| limit.then) == Some(AfterSilence::GoOn) {
             return self.ask_for_backgrounding().await;
         }
         let by = EndedBy::Timeout;

@@ -23,6 +23,8 @@ mod silence;
 mod started_shells;
 mod stock;
 pub mod terminal;
+mod terminal_mark;
+pub(crate) mod terminal_seats;
 pub(crate) mod terminal_shell;
 mod turns;
 mod watch;

@@ -1,38 +1,36 @@
 //! The shell of a terminal session: an interactive bash in a terminal of ours, which stays from
 //! call to call.
 //!
-//! It reads its commands from a pipe, and not from its terminal: what is typed there is input of
-//! the command that runs, and never a command itself. After each command it writes a mark to the
-//! terminal, which no program can guess, with the command's status and where the shell is now. What
-//! came before the mark belongs to that command. Whoever drops the shell closes its keeper's
+//! It reads its commands from a socket, and not from its terminal: what is typed there is input of
+//! the command that runs, and never a command itself. After each command it reports by that socket
+//! and marks the end of the output (`terminal_mark`). Whoever drops the shell closes its keeper's
 //! socket, and the keeper ends everything that was started in the terminal.
 
+use super::background::{self, SEEN_AFTER};
 use super::connection::KeeperConnection;
 use super::conversation::beginning;
+use super::terminal_mark::{self, MarkSearch, ScriptSocket, ToldReport};
 use super::{Keepers, RunFailure, failure, keepers, micros, no_answer, start_message};
 use crate::error::{Error, ErrorKind, Result};
-use crate::output::{Source, StreamPiece};
+use crate::exec::Exit;
+use crate::ledger::outlasting::{OutlastingEnd, OutlastingRun};
 use crate::plan::{ConfinementInForce, LimitsInForce, Plan};
 use crate::screen::Size;
+use bashd_keeper::keeper::job_messages::{AnnounceMessage, ConcealMessage};
 use bashd_keeper::keeper::protocol::{
     EndMessage, ExitedMessage, FailedMessage, GrownMessage, QueryMessage, SpilledMessage,
     StartedMessage, TypedMessage,
 };
 use bashd_keeper::quote::quote;
 use bashd_keeper::spool::SpoolReader;
-use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use serde_bytes::ByteBuf;
-use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
-use std::ffi::OsString;
-use std::hash::BuildHasher;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -41,83 +39,23 @@ use tokio_util::sync::CancellationToken;
 /// its own person belongs to a command's output.
 const SETUP: &[u8] = b"\\builtin set +o history +H; \\builtin unset -v HISTFILE MAILCHECK PROMPT_COMMAND; \\builtin export -n PS1 PS2\n";
 
-/// How a mark begins: a terminal shows nothing of such a sequence.
-const MARK: &str = "\u{1b}]bashd;";
-
-/// How it ends, and what is between its parts.
-const MARK_END: u8 = 0x07;
-const MARK_SEPARATOR: u8 = 0x1f;
-
-/// Bytes that are searched at once.
-const STEP: u64 = 256 * 1024;
-
 /// A shell that stays has no limit of its own.
 const NEVER: Duration = Duration::from_hours(24 * 365);
 
-/// How long a keeper may take to start the shell, or to end it.
+/// How long a keeper may take to start the shell, to end it, or to take what is typed.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// Pause before a full pipe is tried again: the shell reads what it is sent.
-const FULL_PAUSE: Duration = Duration::from_millis(1);
+/// How long a report and its mark are waited for, when the other of them is there.
+const OTHER_WITHIN: Duration = Duration::from_secs(1);
 
-/// The table of terminal sessions, by owner and name.
-#[derive(Default)]
-pub(crate) struct TerminalShells(Mutex<HashMap<(String, String), TerminalSeat>>);
-
-/// A session's place: its shell, if it has one, while no call uses it.
-pub(crate) type TerminalSeat = Arc<tokio::sync::Mutex<Option<TerminalShell>>>;
-
-impl TerminalShells {
-    /// The place of this session. Shells that have been unused for too long end, and the longest
-    /// unused one if there are too many.
-    pub(crate) fn seat(
-        &self,
-        session: &(String, String),
-        limits: super::SessionLimits,
-    ) -> TerminalSeat {
-        let mut seats = self.seats();
-        seats.retain(|key, seat| key == session || !is_over(seat, limits.idle));
-        if !seats.contains_key(session) && seats.len() >= limits.most {
-            let idle = seats.iter().filter_map(|(key, seat)| {
-                let shell = seat.try_lock().ok()?;
-                let since = shell.as_ref().map(|shell| shell.last_used);
-                let runs = shell.as_ref().is_some_and(|shell| shell.command.is_some());
-                (!runs).then(|| (since, key.clone()))
-            });
-            if let Some((_, oldest)) = idle.min() {
-                seats.remove(&oldest);
-            }
-        }
-        Arc::clone(seats.entry(session.clone()).or_default())
-    }
-
-    /// Ends the sessions of an owner that makes no more calls.
-    pub(crate) fn end_of(&self, owner: &str) {
-        self.seats().retain(|(whose, _), _| whose != owner);
-    }
-
-    fn seats(&self) -> MutexGuard<'_, HashMap<(String, String), TerminalSeat>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Whether nobody would miss a session: it has no shell, or has not used it for too long.
-fn is_over(seat: &TerminalSeat, idle: Option<Duration>) -> bool {
-    let Ok(shell) = seat.try_lock() else {
-        return false;
-    };
-    match (&*shell, idle) {
-        (None, _) => Arc::strong_count(seat) == 1,
-        (Some(shell), Some(idle)) => shell.command.is_none() && shell.last_used.elapsed() > idle,
-        (Some(_), None) => false,
-    }
-}
+/// How long messages of the keeper are read beyond the time of a call: a flood brings them without
+/// end.
+const READS_ON: Duration = Duration::from_millis(100);
 
 /// A shell in its terminal.
 pub(crate) struct TerminalShell {
     connection: KeeperConnection,
-    /// The writing end of the pipe that it reads its commands from.
-    script: OwnedFd,
+    script: ScriptSocket,
     pub(crate) spool: Arc<SpoolReader>,
     pub(crate) size: Size,
     pub(crate) limits: Option<LimitsInForce>,
@@ -126,16 +64,26 @@ pub(crate) struct TerminalShell {
     pub(crate) shown: u64,
     /// The command that runs, if one does.
     pub(crate) command: Option<TerminalCommand>,
+    /// How the shell itself ended, if it did.
+    gone: Option<Box<ExitedMessage>>,
     last_used: Instant,
 }
 
 /// A command that runs in a terminal session.
 pub(crate) struct TerminalCommand {
     pub(crate) begun: Instant,
-    /// How its mark begins.
-    mark: Vec<u8>,
-    /// Up to where the mark was searched for.
-    searched: u64,
+    /// What is recorded of it if it outlasts its call.
+    pub(crate) outlasting: OutlastingRun,
+    nonce: String,
+    /// Where its output begins.
+    from: u64,
+    search: MarkSearch,
+    /// What the shell reported, and when we heard it.
+    told: Option<(ToldReport, Instant)>,
+    /// Where the mark is, and when we saw it.
+    marked: Option<(Range<u64>, Instant)>,
+    /// What makes it visible to others; nothing if it is.
+    announcement: Option<AnnounceMessage>,
 }
 
 /// What the shell says of a command that has ended.
@@ -157,8 +105,8 @@ pub(crate) struct TerminalReport {
 pub(crate) struct TerminalWait {
     /// Until the command has written nothing for this long,
     pub(crate) silence: Option<Duration>,
-    /// or for so long altogether.
-    pub(crate) longest: Option<Duration>,
+    /// and for so long altogether.
+    pub(crate) longest: Duration,
 }
 
 /// Why a call stops waiting.
@@ -169,6 +117,15 @@ pub(crate) enum Halt {
     Silent,
     OverTime,
     Cancelled,
+}
+
+/// What came first.
+enum News {
+    /// The command wrote something.
+    Grown,
+    /// Something else was heard, or there is a reason to look again.
+    Other,
+    Late,
 }
 
 impl TerminalShell {
@@ -185,12 +142,18 @@ impl TerminalShell {
     async fn opened(plan: &Plan, keepers: &Keepers, size: Size) -> Result<Self, RunFailure> {
         let failed = |error| Error::io(ErrorKind::Spawn, "start the shell", error);
         for _ in 0..2 {
-            let (read, script) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
-                .map_err(|error| failed(error.into()))?;
+            let flags = SocketFlags::CLOEXEC;
+            let pair =
+                rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+            let (read, script) = pair.map_err(|error| failed(error.into()))?;
             rustix::io::ioctl_fionbio(&script, true).map_err(|error| failed(error.into()))?;
+            let script = ScriptSocket::new(script).map_err(failed)?;
             let mut message = start_message(plan, beginning(plan, None));
             message.script = Some(ByteBuf::from(becoming_the_shell(plan)));
             message.for_started_shell = None;
+            // A bash whose stdin is a socket takes itself for one that rshd started, and would
+            // read the user's rc.
+            message.argv.insert(1, ByteBuf::from("--norc"));
             message.timeout_us = micros(NEVER);
             (message.stdin, message.stdin_open) = (true, false);
             message.goes_to_background = false;
@@ -206,15 +169,19 @@ impl TerminalShell {
                 continue;
             }
             drop(read);
-            let mut shell = Self::started(connection, script, size).await?;
-            shell.say(SETUP).await.map_err(failed)?;
+            let shell = Self::started(connection, script, size).await?;
+            shell.script.say(SETUP).await.map_err(failed)?;
             return Ok(shell);
         }
         Err(no_answer().into())
     }
 
     /// Waits until the keeper has started it.
-    async fn started(connection: KeeperConnection, script: OwnedFd, size: Size) -> Result<Self> {
+    async fn started(
+        connection: KeeperConnection,
+        script: ScriptSocket,
+        size: Size,
+    ) -> Result<Self> {
         let broken = |error| Error::io(ErrorKind::KeeperLost, "read from the keeper", error);
         loop {
             let frame = connection.receive().await.map_err(broken)?;
@@ -239,36 +206,40 @@ impl TerminalShell {
                 confinement: started.confinement,
                 shown: 0,
                 command: None,
+                gone: None,
                 last_used: Instant::now(),
             });
         }
     }
 
-    /// Has the shell run a command.
-    pub(crate) async fn begin(&mut self, text: &str) -> Result<()> {
-        let random = RandomState::new();
-        let nonce = format!("{:016x}{:016x}", random.hash_one(0), random.hash_one(1));
+    /// Has the shell run the command of a plan.
+    pub(crate) async fn begin(&mut self, plan: &Plan, outlasting: OutlastingRun) -> Result<()> {
+        let nonce = terminal_mark::nonce();
         let mut lines = br"\builtin eval ".to_vec();
+        let text = plan.script.as_deref().unwrap_or_default();
         quote(&mut lines, text.as_bytes());
         // The last line is read even if the first was interrupted, and the empty one has the shell
-        // forget an unfinished quote. What traces it is not shown.
-        let report = format!(
-            " </dev/tty\n\n{{ \\builtin printf '\\e]bashd;%s;%s\\x1f%s\\x1f%s\\a' {nonce} \"$?\" \"$(\\builtin command -v python)\" \"${{PWD-}}\" >/dev/tty; }} 2>/dev/null\n"
-        );
-        lines.extend(report.bytes());
+        // forget an unfinished quote.
+        lines.extend(b" </dev/tty\n\n");
+        lines.extend(terminal_mark::report_line(&nonce).bytes());
         self.command = Some(TerminalCommand {
             begun: Instant::now(),
-            mark: format!("{MARK}{nonce};").into_bytes(),
-            searched: self.shown,
+            outlasting,
+            from: self.shown,
+            search: MarkSearch::new(&nonce, self.shown),
+            nonce,
+            told: None,
+            marked: None,
+            announcement: Some(background::announcement(plan)),
         });
-        let said = self.say(&lines).await;
-        said.map_err(|error| Error::io(ErrorKind::KeeperLost, "write to the shell", error))
+        bounded("write to the shell", self.script.say(&lines)).await
     }
 
     /// Types at the terminal.
     pub(crate) async fn type_bytes(&self, bytes: Vec<u8>) -> Result<()> {
-        let typed = self.connection.send(&TypedMessage { bytes }, &[]).await;
-        typed.map_err(|error| Error::io(ErrorKind::KeeperLost, "write to the keeper", error))
+        let message = TypedMessage { bytes };
+        let typed = self.connection.send(&message, &[]);
+        bounded("write to the keeper", typed).await
     }
 
     /// Waits for the end of the command that runs.
@@ -277,57 +248,105 @@ impl TerminalShell {
         terms: TerminalWait,
         cancel: &CancellationToken,
     ) -> Result<Halt> {
-        let lost = |error| Error::io(ErrorKind::KeeperLost, "read from the keeper", error);
         let begun = Instant::now();
+        let late = begun + terms.longest;
         let mut heard = begun;
-        self.ask().await;
+        self.ask();
         loop {
-            if let Some(report) = self.report().map_err(lost)? {
+            if let Some(report) = self.report()? {
                 return Ok(self.ended(report));
             }
+            if let Some(exited) = self.gone.take() {
+                return Ok(Halt::Gone(exited));
+            }
             let silent = terms.silence.map(|silence| heard + silence);
-            let late = terms.longest.map(|longest| begun + longest);
-            let due = [silent, late].into_iter().flatten().min();
-            let frame = tokio::select! {
+            let due = silent.map_or(late, |silent| silent.min(late));
+            let is_over = Instant::now() >= due + READS_ON && self.settles_at().is_none();
+            let news = tokio::select! {
                 biased;
-                frame = self.connection.receive() => frame.map_err(lost)?.ok_or_else(no_answer)?,
                 () = cancel.cancelled() => return Ok(Halt::Cancelled),
-                () = tokio::time::sleep_until(due.unwrap_or(begun)), if due.is_some() => {
-                    self.last_used = Instant::now();
-                    let is_late = late.is_some_and(|late| Instant::now() >= late);
-                    return Ok(if is_late { Halt::OverTime } else { Halt::Silent });
-                }
+                news = self.news(Some(due)), if !is_over => news?,
+                () = std::future::ready(()), if is_over => News::Late,
             };
-            if frame.is::<GrownMessage>() {
-                heard = Instant::now();
-                self.ask().await;
-            } else if frame.is::<SpilledMessage>() {
-                if let Some(ring) = frame.fds.into_iter().next() {
-                    self.spool.set_ring(ring);
+            match news {
+                News::Grown => heard = Instant::now(),
+                News::Other => {}
+                News::Late => {
+                    self.last_used = Instant::now();
+                    let is_late = self.last_used >= late;
+                    return Ok(if is_late {
+                        Halt::OverTime
+                    } else {
+                        Halt::Silent
+                    });
                 }
-            } else if frame.is::<ExitedMessage>() {
-                let exited: ExitedMessage = frame.body().map_err(lost)?;
-                return Ok(match self.report().map_err(lost)? {
-                    Some(report) => self.ended(report),
-                    None => Halt::Gone(Box::new(exited)),
-                });
             }
         }
+    }
+
+    /// Follows the command that runs until it has ended. The call that asks for the end still gets
+    /// it.
+    pub(super) async fn follow(&mut self) {
+        self.ask();
+        while self.gone.is_none() {
+            match self.report() {
+                Ok(None) => {}
+                Ok(Some(report)) => return self.note_end(&report),
+                Err(_) => return,
+            }
+            if self.news(None).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a word of the keeper or the shell, until the time of the call is over.
+    async fn news(&mut self, due: Option<Instant>) -> Result<News> {
+        let lost = |error| Error::io(ErrorKind::KeeperLost, "read from the keeper", error);
+        // Once a report or its mark is there, the other is worth waiting for.
+        let settles = self.settles_at();
+        let wakes = settles.or(due);
+        let seen = self.announces_at();
+        let frame = tokio::select! {
+            biased;
+            frame = self.connection.receive() => frame.map_err(lost)?.ok_or_else(no_answer)?,
+            () = self.script.heard() => return Ok(News::Other),
+            () = at(seen) => {
+                self.announce();
+                return Ok(News::Other);
+            }
+            () = at(wakes) => {
+                return Ok(if settles.is_some() { News::Other } else { News::Late });
+            }
+        };
+        if frame.is::<GrownMessage>() {
+            self.ask();
+            return Ok(News::Grown);
+        } else if frame.is::<SpilledMessage>() {
+            if let Some(ring) = frame.fds.into_iter().next() {
+                self.spool.set_ring(ring);
+            }
+        } else if frame.is::<ExitedMessage>() {
+            let exited: ExitedMessage = frame.body().map_err(lost)?;
+            self.note_exit(&exited);
+            self.gone = Some(Box::new(exited));
+        }
+        Ok(News::Other)
     }
 
     /// What there is to know without waiting.
     pub(crate) async fn look(&mut self) -> Result<Halt> {
         let at_once = TerminalWait {
             silence: None,
-            longest: Some(Duration::ZERO),
+            longest: Duration::ZERO,
         };
         self.wait(at_once, &CancellationToken::new()).await
     }
 
     /// Ends everything that runs in the terminal, and waits for that.
     pub(crate) async fn end(self) {
-        let _ = self.connection.send(&EndMessage::CANCEL, &[]).await;
         let ended = async {
+            let _ = self.connection.send(&EndMessage::CANCEL, &[]).await;
             while let Ok(Some(frame)) = self.connection.receive().await {
                 if frame.is::<ExitedMessage>() {
                     return;
@@ -342,7 +361,49 @@ impl TerminalShell {
         self.shown = self.shown.max(upto);
     }
 
+    /// When a call last used it.
+    pub(super) fn last_used(&self) -> Instant {
+        self.last_used
+    }
+
+    /// The connection to its keeper once more, for who wants to close it.
+    pub(super) fn connection_again(&self) -> Option<OwnedFd> {
+        self.connection.again().ok()
+    }
+
+    /// Its call returns, and the command goes on: others can see it from now on.
+    pub(crate) fn outlasts(&mut self) {
+        self.announce();
+        if let Some(command) = &mut self.command {
+            command.outlasting.outlasts();
+        }
+    }
+
+    /// Has the keeper make the command visible to others.
+    fn announce(&mut self) {
+        let command = self.command.as_mut();
+        if let Some(announcement) = command.and_then(|command| command.announcement.take()) {
+            let _ = self.connection.send_now(&announcement);
+        }
+    }
+
+    /// When it becomes visible, if it is not.
+    fn announces_at(&self) -> Option<Instant> {
+        let command = self.command.as_ref()?;
+        let is_hidden = command.announcement.is_some();
+        is_hidden.then(|| command.begun + SEEN_AFTER)
+    }
+
+    /// Until when the rest of what tells the end is waited for, if a part of it is there.
+    fn settles_at(&self) -> Option<Instant> {
+        let command = self.command.as_ref()?;
+        let told = command.told.as_ref().map(|told| told.1);
+        let marked = command.marked.as_ref().map(|marked| marked.1);
+        told.or(marked).map(|since| since + OTHER_WITHIN)
+    }
+
     fn ended(&mut self, mut report: TerminalReport) -> Halt {
+        self.note_end(&report);
         let command = self.command.take();
         report.ran_for = command
             .map(|command| command.begun.elapsed())
@@ -351,76 +412,97 @@ impl TerminalShell {
         Halt::Ended(report)
     }
 
-    /// Asks to be told of more output.
-    async fn ask(&self) {
-        let out = self.spool.readable_end();
-        let _ = self
-            .connection
-            .send(&QueryMessage { out, err: 0 }, &[])
-            .await;
-    }
-
-    async fn say(&mut self, mut lines: &[u8]) -> io::Result<()> {
-        while !lines.is_empty() {
-            match rustix::io::write(&self.script, lines) {
-                Ok(count) => lines = lines.get(count..).unwrap_or_default(),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => tokio::time::sleep(FULL_PAUSE).await,
-                Err(error) => return Err(error.into()),
-            }
+    /// The command has ended: others need not see it any more.
+    fn note_end(&mut self, report: &TerminalReport) {
+        let Some(command) = &mut self.command else {
+            return;
+        };
+        if command.announcement.take().is_none() {
+            let _ = self.connection.send_now(&ConcealMessage {});
         }
-        Ok(())
+        command.outlasting.ended(OutlastingEnd {
+            exit: Exit::Code(report.status),
+            ended_by: None,
+            output_bytes: report.end.saturating_sub(command.from),
+        });
     }
 
-    /// The mark of the command that runs, if it is there.
-    fn report(&mut self) -> io::Result<Option<TerminalReport>> {
-        let end = self.spool.readable_end();
+    /// The shell has ended: nothing more comes of what tells the end of its command.
+    fn note_exit(&mut self, exited: &ExitedMessage) {
+        let (Some(command), Some(long_ago)) =
+            (&mut self.command, Instant::now().checked_sub(OTHER_WITHIN))
+        else {
+            return;
+        };
+        if let Some((_, since)) = &mut command.told {
+            *since = long_ago;
+        } else if let Some((_, since)) = &mut command.marked {
+            *since = long_ago;
+        } else {
+            command.outlasting.ended(OutlastingEnd {
+                exit: exited.exit,
+                ended_by: exited.ended_by,
+                output_bytes: self.spool.readable_end().saturating_sub(command.from),
+            });
+        }
+    }
+
+    /// Asks to be told of more output. A keeper that does not read has an earlier question.
+    fn ask(&self) {
+        let out = self.spool.readable_end();
+        let _ = self.connection.send_now(&QueryMessage { out, err: 0 });
+    }
+
+    /// How the command that runs ended, if it did.
+    fn report(&mut self) -> Result<Option<TerminalReport>> {
         let Some(command) = &mut self.command else {
             return Ok(None);
         };
-        // A mark may begin at the end of what is there.
-        let held_back = command.mark.len() as u64 - 1;
-        while command.searched < end {
-            let from = command.searched;
-            let upto = end.min(from + STEP);
-            let bytes = read_all(&self.spool, from..upto)?;
-            let Some(at) = memchr::memmem::find(&bytes, &command.mark) else {
-                command.searched = from.max(upto.saturating_sub(held_back));
-                if upto == end {
-                    return Ok(None);
-                }
-                continue;
-            };
-            let begins = from + at as u64;
-            let told = bytes.get(at + command.mark.len()..).unwrap_or_default();
-            if let Some(length) = memchr::memchr(MARK_END, told) {
-                let next = begins + (command.mark.len() + length + 1) as u64;
-                let told = told.get(..length).unwrap_or_default();
-                return Ok(Some(read_report(told, begins, next)));
-            }
-            if upto == end {
-                command.searched = begins;
-                return Ok(None);
-            }
-            // Read again from its beginning; none is longer than what is read at once.
-            command.searched = begins.max(from + 1);
+        let now = Instant::now();
+        if command.told.is_none() {
+            let told = self.script.report(&command.nonce);
+            command.told = told.map(|told| (told, now));
         }
-        Ok(None)
+        if command.marked.is_none() {
+            let found = command.search.find(&self.spool);
+            let unread = |error| Error::io(ErrorKind::KeeperLost, "read the output", error);
+            command.marked = found.map_err(unread)?.map(|mark| (mark, now));
+        }
+        let is_old = |since: &Instant| now.duration_since(*since) >= OTHER_WITHIN;
+        let (told, mark) = match (&command.told, &command.marked) {
+            (Some((told, _)), Some((mark, _))) => (told.clone(), mark.clone()),
+            (Some((told, since)), None) if is_old(since) => {
+                let end = self.spool.readable_end();
+                (told.clone(), end..end)
+            }
+            (None, Some((mark, since))) if is_old(since) => (ToldReport::unknown(), mark.clone()),
+            _ => return Ok(None),
+        };
+        Ok(Some(TerminalReport {
+            status: told.status,
+            python: told.python,
+            directory: told.directory,
+            end: mark.start,
+            next: mark.end,
+            ran_for: Duration::ZERO,
+        }))
     }
 }
 
-/// The bytes of a part of a stream; what is gone is zeros, so that offsets stay what they are.
-fn read_all(spool: &SpoolReader, range: Range<u64>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    for piece in spool.read(range)? {
-        match piece {
-            StreamPiece::Kept(kept) => bytes.extend(kept),
-            StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => {
-                bytes.resize(bytes.len() + count as usize, 0);
-            }
-        }
+/// Resolves at this time; never, if there is none.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
-    Ok(bytes)
+}
+
+/// What somebody else has to read, who may stand still.
+async fn bounded(doing: &str, step: impl Future<Output = io::Result<()>>) -> Result<()> {
+    let late = || io::Error::from(io::ErrorKind::TimedOut);
+    let done = tokio::time::timeout(BOUND, step).await;
+    let done = done.unwrap_or_else(|_| Err(late()));
+    done.map_err(|error| Error::io(ErrorKind::KeeperLost, doing, error))
 }
 
 impl TerminalReport {
@@ -430,41 +512,10 @@ impl TerminalReport {
     }
 }
 
-/// What a mark says.
-fn read_report(told: &[u8], end: u64, next: u64) -> TerminalReport {
-    let mut parts = told.splitn(3, |byte| *byte == MARK_SEPARATOR);
-    let mut part = || parts.next().unwrap_or_default().to_vec();
-    let status = String::from_utf8(part()).ok();
-    let python = String::from_utf8(part()).ok();
-    TerminalReport {
-        status: status.and_then(|status| status.parse().ok()).unwrap_or(-1),
-        python: python.filter(|path| !path.is_empty()),
-        directory: PathBuf::from(OsString::from_vec(part())),
-        end,
-        next,
-        ran_for: Duration::ZERO,
-    }
-}
-
 /// The script with which the plan's shell becomes an interactive one.
 fn becoming_the_shell(plan: &Plan) -> Vec<u8> {
     let mut script = b"PS1= PS2= PROMPT_COMMAND= exec -a bash ".to_vec();
     quote(&mut script, plan.shell.program.as_os_str().as_bytes());
     script.extend(b" --norc --noprofile --noediting -i");
     script
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_is_read_part_by_part() {
-        let report = read_report(b"130\x1f/usr/bin/python\x1f/a b", 7, 9);
-        assert_eq!(report.status, 130);
-        assert_eq!(report.python.as_deref(), Some("/usr/bin/python"));
-        assert_eq!(report.directory, PathBuf::from("/a b"));
-        let report = read_report(b"0\x1f\x1f/", 0, 0);
-        assert_eq!((report.status, report.python), (0, None));
-    }
 }

@@ -4,6 +4,7 @@
 //! A call whose future is dropped has no outcome that anybody could report; its entry then records
 //! itself as cancelled, so there is one record per call in that case too.
 
+use super::outlasting::OutlastingRun;
 use super::record::{MinimizedOutput, cut};
 use super::{Ledger, Record, RecordedOutcome};
 use crate::error::Error;
@@ -104,7 +105,7 @@ impl<'a> LedgerEntry<'a> {
     pub(crate) fn begin_deed(&mut self, by: &str, profile: &str, job: &str) {
         by.clone_into(&mut self.owner);
         profile.clone_into(&mut self.profile);
-        self.job = Some(job.to_owned());
+        self.job = Some(job.to_owned()).filter(|job| !job.is_empty());
         self.tell_begun(None);
     }
 
@@ -121,6 +122,22 @@ impl<'a> LedgerEntry<'a> {
         self.tell_ended(&record, job.as_deref());
         // The next call of an engine says if the ledger can't be written.
         let _ = self.ledger.append(&record);
+    }
+
+    /// The command of this call, which may outlast it.
+    pub(crate) fn outlasting(
+        &mut self,
+        profile: &Profile,
+        owned: (Arc<Ledger>, Arc<Feed>),
+    ) -> OutlastingRun {
+        let mut record = self.record(RecordedOutcome::GoesOn);
+        record.profile.clone_from(&profile.name);
+        OutlastingRun::new(owned, record, self.begun)
+    }
+
+    /// Leaves no record: the call only looked.
+    pub(crate) fn leave(mut self) {
+        self.is_closed = true;
     }
 
     fn tell_begun(&mut self, cwd: Option<String>) {
@@ -220,7 +237,10 @@ impl<'a> LedgerEntry<'a> {
             refused.what = self.hidden(&refused.what);
         }
         record.connections.clone_from(&reply.connections);
-        self.tell_ended(&record, reply.job.as_deref());
+        // What goes on in its terminal is told to have ended when it has.
+        if record.outcome != RecordedOutcome::GoesOn {
+            self.tell_ended(&record, reply.job.as_deref());
+        }
         self.ledger.record(&record)
     }
 
@@ -289,7 +309,7 @@ fn outcome(ending: &Ending) -> RecordedOutcome {
         Ending::AtTerminal(seen) => match seen.progress {
             TerminalProgress::Ended => outcome_of_run(&seen.finished),
             TerminalProgress::Busy => RecordedOutcome::Refused,
-            TerminalProgress::Silent | TerminalProgress::OverTime => RecordedOutcome::Background,
+            TerminalProgress::Silent | TerminalProgress::OverTime => RecordedOutcome::GoesOn,
         },
         Ending::Ran(finished) => outcome_of_run(finished),
     }

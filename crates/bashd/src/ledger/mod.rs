@@ -11,6 +11,7 @@
 mod chain;
 mod entry;
 mod month;
+pub(crate) mod outlasting;
 mod read;
 pub(crate) mod record;
 mod reverse_lines;

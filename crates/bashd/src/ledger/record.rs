@@ -123,6 +123,8 @@ pub enum RecordedOutcome {
     Signalled,
     /// The call returned first; the command continues as a job.
     Background,
+    /// The call returned first; the command continues in its session's terminal.
+    GoesOn,
     /// The deadline ended the command.
     TimedOut,
     /// The caller ended the command.
@@ -271,7 +273,8 @@ mod tests {
             Some(match outcome {
                 RecordedOutcome::Exited => RecordedOutcome::Signalled,
                 RecordedOutcome::Signalled => RecordedOutcome::Background,
-                RecordedOutcome::Background => RecordedOutcome::TimedOut,
+                RecordedOutcome::Background => RecordedOutcome::GoesOn,
+                RecordedOutcome::GoesOn => RecordedOutcome::TimedOut,
                 RecordedOutcome::TimedOut => RecordedOutcome::Cancelled,
                 RecordedOutcome::Cancelled => RecordedOutcome::Denied,
                 RecordedOutcome::Denied => RecordedOutcome::Refused,

@@ -11,7 +11,7 @@ use crate::output::line_limits::LineLimits;
 use crate::plan::Backgrounding;
 use crate::plan::confinement::granted::NeededThing;
 use crate::plan::{Resources, StdinSource};
-use crate::request::{Accepted, By, DeadlineKind, Request};
+use crate::request::{Accepted, By, DeadlineKind, Request, SilenceLimit};
 use crate::rewrite::{Command, LeadingCd};
 use crate::screen::Size;
 use crate::script::ScriptShape;
@@ -103,7 +103,7 @@ struct OrderedCommand {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct OrderedLimits {
     timeout: Duration,
-    silence: Option<Duration>,
+    silence: Option<SilenceLimit>,
     restarted: bool,
     ends: DeadlineKind,
     backgrounding: Option<Backgrounding>,

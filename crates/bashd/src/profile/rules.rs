@@ -424,6 +424,10 @@ pub struct LimitRules {
     /// on as a job. It replaces the timeout, unless a call sets one.
     #[serde(default)]
     pub silence_s: Option<u64>,
+    /// How many seconds a call waits at most where only silence counts, whatever its command
+    /// writes: then the command goes on, as a job or in its terminal.
+    #[serde(default = "longest_s")]
+    pub longest_s: u64,
     /// How long a call waits before its command goes on as a job, in milliseconds. It has no other
     /// limit then than that of all jobs, unless a call sets one.
     #[serde(default)]
@@ -468,6 +472,10 @@ pub enum RangeInSchema {
 
 fn finish_ms() -> u64 {
     2000
+}
+
+fn longest_s() -> u64 {
+    600
 }
 
 fn raised() -> String {

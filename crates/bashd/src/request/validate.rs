@@ -34,7 +34,7 @@ pub struct Accepted {
     /// At most this many bytes of output are shown, if it says so.
     pub(crate) most_bytes: Option<usize>,
     /// How long the command may be silent, where that is limited.
-    pub(crate) silence: Option<Duration>,
+    pub(crate) silence: Option<SilenceLimit>,
     /// What the command does, in the caller's words.
     pub(crate) description: Option<String>,
 }
@@ -63,6 +63,13 @@ impl Accepted {
         self
     }
 
+    /// Whether the command is to go on as a job, other than after a wait that is too long for any
+    /// call.
+    pub(crate) fn wants_job(&self) -> bool {
+        let is_only_ended = |limit: SilenceLimit| limit.then == AfterSilence::End;
+        self.backgrounding.is_some() && !self.silence.is_some_and(is_only_ended)
+    }
+
     /// What is accepted without a profile: a timeout.
     pub(crate) fn within(timeout: Duration) -> Self {
         Self {
@@ -78,6 +85,23 @@ impl Accepted {
             description: None,
         }
     }
+}
+
+/// How long a command may be silent, where only that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SilenceLimit {
+    /// Without output for so long, it is ended or goes on.
+    pub(crate) after: Duration,
+    pub(crate) then: AfterSilence,
+    /// How long the call waits, whatever the command writes.
+    pub(crate) longest: Duration,
+}
+
+/// What becomes of a command that is silent for too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum AfterSilence {
+    End,
+    GoOn,
 }
 
 /// What ends a command at the latest.
@@ -154,11 +178,9 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
     Ok(accepted)
 }
 
-/// Longer than any command runs.
-const NEVER: Duration = Duration::from_hours(24 * 365);
-
-/// Settles how long the command may be silent; where that is limited, no other limit holds that the
-/// call does not set.
+/// Settles how long the command may be silent. Where that is limited, no other limit ends the
+/// command that the call does not set; but no call waits for ever for one that keeps writing: after
+/// a while it goes on without its call.
 fn settle_silence(profile: &Profile, request: &Request, accepted: &mut Accepted) {
     let Some(seconds) = profile.limits.silence_s else {
         return;
@@ -166,13 +188,24 @@ fn settle_silence(profile: &Profile, request: &Request, accepted: &mut Accepted)
     if request.timeout.is_some() || request.background {
         return;
     }
-    let silence = Duration::from_secs(seconds);
-    accepted.silence = Some(silence);
-    accepted.timeout = silence;
+    let after = Duration::from_secs(seconds);
+    let longest = Duration::from_secs(profile.limits.longest_s).max(after);
+    let then = match accepted.backgrounding {
+        Some(_) => AfterSilence::GoOn,
+        None => AfterSilence::End,
+    };
+    accepted.silence = Some(SilenceLimit {
+        after,
+        then,
+        longest,
+    });
+    accepted.timeout = after;
     accepted.ends = DeadlineKind::AtJobLimit;
-    if let Some(when) = &mut accepted.backgrounding {
-        when.after = NEVER;
-    }
+    accepted.backgrounding = Some(Backgrounding {
+        after: longest,
+        waits: true,
+        otherwise: Otherwise::End,
+    });
 }
 
 /// Settles what ends the command, and when its call stops waiting.

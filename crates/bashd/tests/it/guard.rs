@@ -5,7 +5,7 @@
 
 use crate::documented::{denied_by, documented, documented_rows};
 use bashd::KeeperSource;
-use bashd::approval::{Approval, ApprovalAnswer};
+use bashd::approval::{Approval, ApprovalAnswer, AskingCalls};
 use bashd::config::{ConfigFile, Sources, Surroundings};
 use bashd::guard::RULES;
 use bashd::{Call, CancellationToken, Engine, Reply, Request};
@@ -15,6 +15,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const SENTINEL: &str = "it-ran";
 
@@ -399,6 +400,26 @@ async fn rules_are_switched_by_the_configuration() {
     guarded.assert_denied(request, "no_mkfs").await;
     let reply = guarded.phoenix("git push -f").await;
     assert_eq!((reply.denied, reply.exit_code), (None, Some(0)));
+    guarded.finish();
+}
+
+#[tokio::test]
+async fn who_watches_keeps_no_call_beyond_its_time() {
+    let guarded = Guarded::new();
+    // As an open `bashd top` does.
+    let asking = AskingCalls::of(guarded.engine.config());
+    let watching = asking.watch().expect("a watcher");
+    let begun = Instant::now();
+    let request = Request::new("git push --force").timeout(Duration::from_secs(1));
+    let reply = guarded.engine.run(request).await;
+    assert!(reply.denied.is_some(), "{}", reply.text);
+    let took = begun.elapsed();
+    assert!(
+        took >= Duration::from_secs(1),
+        "it was asked about: {took:?}"
+    );
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    drop(watching);
     guarded.finish();
 }
 

@@ -15,7 +15,7 @@
 //! | `hostile` | clients that mean no good: errors, bounded memory, no crash, no leak |
 //! | `agents` | what the models of real agents read, by `./test --with agents` |
 //! | `setups` | real agents that `bashd init` set up: their files, their models, their hooks |
-//! | `trained` | the contracts that models were trained on, by every front end and two of their own clients |
+//! | `trained` | the contracts that models were trained on, by every front end and three of their own clients |
 //! | `peers` | the official SDKs' clients, the inspector and the conformance suite |
 
 mod agents;

@@ -1,12 +1,14 @@
-//! The contracts that models were trained on, over every front end; and two of them in the clients
-//! that they come from.
+//! The contracts that models were trained on, over every front end; and three of them in the
+//! clients that they come from.
 
+use super::agents::target_with;
 use super::client::Client;
 use super::peers::{in_home, output, scripts};
 use crate::rpc_under_test::{Client as RpcClient, PATIENCE};
 use crate::shown;
-use bashd_testkit::{Home, loudly};
+use bashd_testkit::{Home, loudly, repeat};
 use serde_json::{Value, json};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -234,6 +236,88 @@ fn a_15_the_tool_runner_of_the_anthropic_sdk_works_with_it() {
         ])
     );
     assert_eq!(seen["last"], "done");
+}
+
+/// What OpenHands' model was sent in a case of the loop, without the line that OpenHands adds.
+fn in_openhands(home: &Home, case: &str) -> Option<Value> {
+    let target = target_with("openhands")?;
+    let mut client = in_home(&target.join("agents/openhands/bin/python"), home);
+    client.env("PYTHONDONTWRITEBYTECODE", "1");
+    client.env("PYTHONPATH", scripts());
+    client
+        .arg(scripts().join("openhands_loop.py"))
+        .arg(env!("CARGO_BIN_EXE_bashd"))
+        .arg(home.workspace())
+        .arg(case);
+    Some(serde_json::from_str(&output(client)).unwrap())
+}
+
+#[test]
+fn o_26_the_agent_of_openhands_works_with_it() {
+    let home = home();
+    let Some(seen) = in_openhands(&home, "tools") else {
+        return;
+    };
+    let ends = |number: usize, begin: &str, code: i32| {
+        let text = seen["results"][number].as_str().unwrap_or_default();
+        let text = text.strip_prefix("[Tool 'terminal' executed.]");
+        let text = text.unwrap_or_else(|| panic!("{seen}"));
+        assert!(text.starts_with(begin), "{number}: {seen}");
+        let end = format!("[Command finished with exit code {code}]");
+        assert!(code < 0 || text.ends_with(&end), "{number}: {seen}");
+    };
+    ends(0, "\n[The command completed with exit code 0.]", 0);
+    ends(1, "/\nkept\n[The command completed", 3);
+    ends(2, "name?\n[The command timed out after 1.0 seconds.", -1);
+    ends(3, "got=Ada\n[The command completed", 0);
+    ends(4, "\n[The command timed out after 1.0 seconds.", -1);
+    let by_key = "^C\n[The command completed with exit code 130. CTRL+C was sent.]";
+    ends(5, by_key, 130);
+    ends(6, "Terminal session has been reset. ", 0);
+}
+
+/// The hook before OpenHands' own terminal, as docs/hook.md writes it, and broken in three ways.
+#[test]
+fn the_hook_decides_in_openhands_and_blocks_if_it_can_not() {
+    let whole = "timeout -k 1 30 bashd hook openhands || exit 2";
+    let slow = "timeout -k 1 2 sleep 60 || exit 2";
+    let cases = [
+        (whole, vec![true, false, false]),
+        (
+            "timeout -k 1 30 bashd-is-missing hook openhands || exit 2",
+            vec![false; 3],
+        ),
+        (
+            "timeout -k 1 30 sh -c 'kill -9 $$' || exit 2",
+            vec![false; 3],
+        ),
+        (slow, vec![false; 3]),
+    ];
+    let count = if repeat::is_soak() { cases.len() } else { 2 };
+    let page = include_str!("../../../../../docs/hook.md");
+    assert!(page.contains(whole), "docs/hook.md has another hook");
+    for (hook, expected) in cases.into_iter().take(count) {
+        let home = home();
+        let rules = "[[rules]]\nname = 'deploys'\ndecision = 'deny'\nmessage = 'this deploys.'\ncommand = 'deploy'\n\
+            [[rules]]\nname = 'releases'\ndecision = 'ask'\nmessage = 'this releases.'\ncommand = 'release'\n";
+        fs::create_dir_all(home.config()).unwrap();
+        fs::write(home.config().join("config.toml"), rules).unwrap();
+        let folder = home.workspace().join(".openhands");
+        fs::create_dir_all(&folder).unwrap();
+        let hook = hook.replace("bashd hook", concat!(env!("CARGO_BIN_EXE_bashd"), " hook"));
+        let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "terminal", "hooks": [{"type": "command", "command": hook}]}]}});
+        fs::write(folder.join("hooks.json"), hooks.to_string()).unwrap();
+        let Some(seen) = in_openhands(&home, "hook") else {
+            return;
+        };
+        let ran = |number: usize| home.workspace().join(format!("ran-{number}")).exists();
+        assert_eq!([1, 2, 3].map(ran), *expected, "{hook}: {seen}");
+        if expected[0] {
+            let text = |number: usize| seen["results"][number].to_string();
+            assert!(text(1).contains("deploys: this deploys"), "{seen}");
+            assert!(text(2).contains("releases: this releases"), "{seen}");
+        }
+    }
 }
 
 #[test]

@@ -164,3 +164,32 @@ async fn c_22_taskoutput_waits_and_says_whether_it_is_ready() {
     );
     assert!(long.text.ends_with("\n20000\n</output>"), "{}", long.text);
 }
+
+#[tokio::test]
+async fn c_25_tools_answer_to_all_their_names() {
+    let home = home();
+    for (profile, names) in [
+        ("claude-code", &["TaskStop", "KillShell", "KillBash"][..]),
+        ("claude-code-2.1", &["TaskStop", "KillShell", "KillBash"]),
+        ("claude-code-2.0", &["KillShell", "KillBash"]),
+        (
+            "claude-code-2.1",
+            &["TaskOutput", "AgentOutputTool", "BashOutputTool"],
+        ),
+    ] {
+        let claude = Contract::new(&home, profile);
+        for name in names {
+            let key = if profile.ends_with("2.0") {
+                "shell_id"
+            } else {
+                "task_id"
+            };
+            let reply = tool(&claude, name, json!({ key: "nope" })).await;
+            assert!(
+                reply.is_error && reply.text.contains("nope"),
+                "{name}: {}",
+                reply.text
+            );
+        }
+    }
+}

@@ -242,3 +242,38 @@ async fn x_11_what_is_left_running_keeps_no_call_waiting() {
     assert_eq!(chunk(&reply), exited(0, 1, "bg\n"));
     end(&reply);
 }
+
+#[tokio::test]
+async fn x_17_parameters_of_its_own_sandbox_and_shell_are_accepted() {
+    let home = Home::new();
+    let input = json!({
+        "cmd": "echo hello", "shell": "/bin/bash", "login": false,
+        "sandbox_permissions": "require_escalated", "justification": "why not", "prefix_rule": ["echo"],
+    });
+    let reply = call(&codex(&home), input).await;
+    assert_eq!(chunk(&reply), exited(0, 2, "hello\n"));
+}
+
+#[tokio::test]
+async fn x_18_waits_are_moved_into_their_range() {
+    let home = home();
+    let codex = codex(&home);
+    // Less than 250 ms is 250 ms: a quick command has ended by then, and a slow one yields.
+    let quick = call(
+        &codex,
+        json!({"cmd": "echo quick; sleep 300", "yield_time_ms": 1}),
+    )
+    .await;
+    assert_eq!(chunk(&quick).process, "running with session ID 1");
+    // An empty `write_stdin` waits 5 s at least, or until the end.
+    let begun = std::time::Instant::now();
+    let polled = write(&codex, json!({"session_id": 1, "yield_time_ms": 1})).await;
+    assert_eq!(chunk(&polled).process, "running with session ID 1");
+    assert!(begun.elapsed() >= std::time::Duration::from_secs(5));
+    let interrupt = json!({"session_id": 1, "chars": "\u{3}", "yield_time_ms": 30_000});
+    assert_eq!(
+        chunk(&write(&codex, interrupt).await).process,
+        "exited with code 130"
+    );
+    wait_until_nothing_runs(&home);
+}

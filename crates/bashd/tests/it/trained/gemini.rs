@@ -4,9 +4,11 @@ use super::{call, home, named_file, numbers, tool, with_variable};
 use crate::profile_under_test::{
     Contract, copy_profile, end, engine_with_own_profiles, wait_until_nothing_runs,
 };
-use bashd::Reply;
+use bashd::jobs::{Jobs, Whose};
+use bashd::{Call, CancellationToken, Reply};
 use bashd_testkit::Home;
 use serde_json::json;
+use std::time::Duration;
 
 fn gemini(home: &Home) -> Contract {
     Contract::new(home, "gemini")
@@ -115,6 +117,65 @@ async fn g_05_who_is_silent_for_too_long_is_ended_and_who_writes_is_not() {
     let writes = "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.5; done";
     let shown = shown(&impatient, writes).await;
     assert_eq!(shown, "Output: 1\n2\n3\n4\n5\n6\n7\n8\n9");
+}
+
+#[tokio::test]
+async fn g_15_who_never_stops_writing_goes_on_in_the_background() {
+    let home = home();
+    let words = [
+        ("longest_s = 540", "longest_s = 2"),
+        ("silence_s = 300", "silence_s = 1"),
+    ];
+    copy_profile(&home, "gemini", "impatient", &words);
+    let engine = engine_with_own_profiles(&home, home.workspace());
+    let impatient = Contract::on(&engine, "impatient");
+    let command = "while sleep 0.1; do echo more; done";
+    let reply = call(&impatient, json!({ "command": command })).await;
+    let begin = "Command is running in background. PID: ";
+    let rest = reply.text.strip_prefix(begin).expect(&reply.text);
+    let (pid, output) = rest.split_once(". Initial output:\n").expect(rest);
+    assert!(output.starts_with("more\nmore"), "{}", reply.text);
+    let pid: i32 = pid.parse().expect("a process");
+    let read = json!({"pid": pid, "lines": 1});
+    let log = tool(&impatient, "read_background_output", read).await;
+    assert!(log.text.ends_with("more"), "{}", log.text);
+    let jobs = Jobs::new(engine.config());
+    for job in jobs.list(Whose::Everybody) {
+        jobs.kill(&job).await.expect("it is ended");
+    }
+    wait_until_nothing_runs(&home);
+}
+
+#[tokio::test]
+async fn g_16_what_its_user_cancels_says_so() {
+    let home = Home::new();
+    let gemini = gemini(&home);
+    for (command, tail) in [
+        (
+            "echo a; touch begun; sleep 300",
+            " Below is the output before it was cancelled:\na",
+        ),
+        (
+            "touch begun; sleep 300",
+            " There was no output before it was cancelled.",
+        ),
+    ] {
+        let token = CancellationToken::new();
+        let input = json!({ "command": command }).to_string();
+        let call = Call::json(input, gemini.request("")).cancel_by(token.clone());
+        let begun = home.workspace().join("begun");
+        let cancelling = async {
+            while !begun.exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            token.cancel();
+        };
+        let (reply, ()) = tokio::join!(gemini.engine.run(call), cancelling);
+        let expected = format!("Command was cancelled by user before it could complete.{tail}");
+        assert_eq!((reply.text, reply.cancelled), (expected, true));
+        std::fs::remove_file(begun).unwrap();
+        wait_until_nothing_runs(&home);
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@
 //! | `gemini` | the shell tools of Gemini CLI |
 //! | `codex` | `exec_command` and `write_stdin` of Codex |
 //! | `codex_shell` | its earlier `shell` and `shell_command` |
-//! | `openhands` | `terminal` of `OpenHands` |
+//! | `openhands`, `openhands_going_on` | `terminal` of `OpenHands`; commands that outlast calls |
 
 mod anthropic_bash;
 mod claude_code;
@@ -19,6 +19,7 @@ mod codex_shell;
 mod gemini;
 mod openai_shell;
 mod openhands;
+mod openhands_going_on;
 
 use crate::profile_under_test::Contract;
 use bashd::config::{Config, Surroundings};

@@ -534,5 +534,7 @@ async fn o_20_a_client_that_is_gone_leaves_nothing_running() {
     );
     assert!(!running(&home).is_empty());
     openhands.engine.forget_owner("client:1");
+    // The task that follows the command lets go of its shell.
+    tokio::task::yield_now().await;
     wait_until_nothing_runs(&home);
 }

@@ -39,6 +39,9 @@ const ROWS: &[ToolRow] = &[
     asks(TERRAFORM, "run-all|run destroy"),
     asks(TERRAFORM, "workspace delete"),
     asks(TERRAFORM, "force-unlock"),
+    asks(TERRAFORM, "state push"),
+    asks(&["cloudflared"], "tunnel delete|cleanup"),
+    asks(&["gcloud"], "service-accounts keys create"),
     asks(&["pulumi"], "destroy|down|dn"),
     asks(&["pulumi"], "stack rm"),
     asks(&["cdk"], "destroy"),
@@ -278,5 +281,9 @@ fn deletes_by_request(call: &ProgramCall<'_>) -> Decision {
         let whole = word.literal_or_glob();
         whole.unwrap_or_else(|| word.known_beginning().into())
     });
-    Decision::ask_if(deletes && texts.any(|text| all.iter().any(|part| text.contains(part))))
+    let is_all = |text: &str| {
+        let is_pattern = text.contains(":9200/") && text.ends_with('*');
+        is_pattern || all.iter().any(|part| text.contains(part))
+    };
+    Decision::ask_if(deletes && texts.any(|text| is_all(&text)))
 }

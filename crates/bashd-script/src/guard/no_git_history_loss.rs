@@ -55,7 +55,12 @@ pub(super) const RULE: Rule = Rule {
             judge: |call| {
                 let has = |text: &str| call.arguments.iter().any(|word| word.is(text));
                 // Without a look at whether the server has them.
-                Decision::ask_if(has("prune") && (has("--force") || has("-f")) && !has("--dry-run"))
+                Decision::ask_if(
+                    has("prune")
+                        && (has("--force") || has("-f"))
+                        && !has("--dry-run")
+                        && !has("--verify-remote"),
+                )
             },
         },
         Concern::Git {

@@ -1,9 +1,9 @@
 //! `no_secret_upload`: sends keys, credentials or the environment somewhere else.
 
-use super::concern::{ProgramCall, Sign, Sought, WholeConcern};
+use super::concern::{Sign, Sought, WholeConcern};
 use super::options::has_short;
 use super::pipelines::{INTERPRETERS, feeds, has_unknown, holds, is_interpreter, may_be_fed, near};
-use super::secrets::{Carried, SIGNING, VARIABLES, given_by, names_key, of_path};
+use super::secrets::{Carried, SIGNING, VARIABLES, given_by, names_key, of_path, shows_key};
 use super::{Concern, Decision, Rule, RuleJudge};
 use crate::script::{
     Beginnings, CommandOrigin, Construct, RedirectOperator, Script, SimpleCommand, Span, Word,
@@ -74,18 +74,6 @@ const SENDING: &[&str] = &[
     "delv",
     "mosquitto_pub",
 ];
-
-/// `cp ~/.ssh/id_rsa /var/www/html`: a key where a web server shows it to everybody.
-fn shows_key(call: &ProgramCall<'_>) -> Decision {
-    let places = ["/var/www", "/srv/www", "/srv/http", "/usr/share/nginx"];
-    let is_shown = |word: &Word| {
-        let text = word.known_beginning();
-        places.iter().any(|place| text.starts_with(place))
-    };
-    let words = call.words;
-    let is_key = |word: &Word| of_path(word) == Decision::Deny;
-    Decision::ask_if(words.last().is_some_and(is_shown) && words.iter().any(is_key))
-}
 
 /// Options of programs that name a key to sign in with, not one to send.
 const SIGN_IN: &[&str] = &[

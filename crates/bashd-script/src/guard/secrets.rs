@@ -1,6 +1,7 @@
 //! What is a secret, and how one is carried on in a script: files, variables, programs that print
 //! one.
 
+use super::concern::ProgramCall;
 use super::pipelines::{feeds, holds, near};
 use super::{Decision, options};
 use crate::script::{Assigned, RedirectOperator, Script, SimpleCommand, Word, WordPart};
@@ -53,6 +54,8 @@ const SECRETS: &[&str] = &[
     "/.pypirc",
     ".env",
     "id_rsa",
+    "id_ed25519",
+    "id_*",
     ".pem",
     "/.bash_history",
     "/.zsh_history",
@@ -169,6 +172,18 @@ pub(super) fn of_path(word: &Word) -> Decision {
         }
         secret => text.contains(secret),
     }))
+}
+
+/// `cp ~/.ssh/id_rsa /var/www/html`: a key where a web server shows it to everybody.
+pub(super) fn shows_key(call: &ProgramCall<'_>) -> Decision {
+    let places = ["/var/www", "/srv/www", "/srv/http", "/usr/share/nginx"];
+    let is_shown = |word: &Word| {
+        let text = word.known_beginning();
+        places.iter().any(|place| text.starts_with(place))
+    };
+    let words = call.words;
+    let is_key = |word: &Word| of_path(word) == Decision::Deny;
+    Decision::ask_if(words.last().is_some_and(is_shown) && words.iter().any(is_key))
 }
 
 /// Whether a text, such as code, names a file of keys.

@@ -88,7 +88,8 @@ impl Disguise {
     /// Whether it takes a text apart into lines, of which each is run alone.
     pub(crate) fn takes_lines(&self) -> bool {
         let by_lines = ["while read", "read", "mapfile"];
-        by_lines.contains(&self.name) || self.template.contains("xargs -d '\\n'")
+        let parts = ["xargs -d '\\n'", "while read -r l"];
+        by_lines.contains(&self.name) || parts.iter().any(|part| self.template.contains(part))
     }
 
     /// The template with a script in it, or nothing where the script can't stand there.

@@ -133,7 +133,7 @@ fn the_third_fresh_list_is_caught() {
 /// By somebody who had not seen the guard.
 #[test]
 fn the_fourth_fresh_list_is_caught() {
-    measure("fourth.tsv", 8);
+    measure("fourth.tsv", 7);
 }
 
 /// By somebody else who had not seen the rules.
@@ -144,12 +144,12 @@ fn the_fifth_fresh_list_is_caught() {
 
 #[test]
 fn the_sixth_fresh_list_is_caught() {
-    measure("sixth.tsv", 0);
+    measure("sixth.tsv", 7);
 }
 
 #[test]
 fn the_seventh_fresh_list_is_caught() {
-    measure("seventh.tsv", 0);
+    measure("seventh.tsv", 2);
 }
 
 #[test]

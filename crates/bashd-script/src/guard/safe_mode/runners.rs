@@ -259,10 +259,13 @@ pub(super) fn npm(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
         let what = format!("npm test with {}", shown(word));
         return Err(PolicyDenial::new(what, accepted));
     }
-    let read = NPM
-        .read(own)
-        .and_then(|_| SCRIPT.read(script.get(1..).unwrap_or_default()))
-        .map(drop);
+    let script: Vec<StepWord> = script
+        .iter()
+        .skip(1)
+        .filter(|word| !is_own_reporter(word))
+        .cloned()
+        .collect();
+    let read = NPM.read(own).and_then(|_| SCRIPT.read(&script).map(drop));
     read.map_err(|what| PolicyDenial::new(format!("npm test with {what}"), accepted))
 }
 
@@ -290,6 +293,21 @@ pub(super) fn xcodebuild(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
         }
     }
     Ok(())
+}
+
+/// Reporters that runners bring along: they print, and load nothing.
+const REPORTERS: &[&str] = &[
+    "dot", "spec", "min", "list", "tap", "verbose", "basic", "default", "nyan", "progress",
+    "landing", "line",
+];
+
+fn is_own_reporter(word: &StepWord) -> bool {
+    let StepWord::Literal(text) = word else {
+        return false;
+    };
+    let name = text.strip_prefix("--reporter=");
+    let name = name.or_else(|| text.strip_prefix("--reporters="));
+    name.is_some_and(|name| REPORTERS.contains(&name))
 }
 
 /// Whether a path stays below the working directory.

@@ -13,6 +13,7 @@ mod many;
 mod mcp;
 mod minimize;
 mod one_shot;
+mod places;
 mod process;
 mod proxied;
 mod session;
@@ -125,6 +126,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "mcp",
         about: "`bashd mcp` on stdin and stdout",
         run: mcp::run,
+    },
+    Workload {
+        name: "places",
+        about: "calls on a far machine, by ssh",
+        run: places::run,
     },
     Workload {
         name: "terminal",

@@ -129,7 +129,7 @@ impl FarMachine {
     pub fn power_off(&mut self) {
         self.cut();
         if let Some(mut power) = self.power.take() {
-            let there = self.first(&power);
+            let there = first_of(&power);
             let _ = power.kill();
             let _ = power.wait();
             if let Some(there) = there {
@@ -148,7 +148,7 @@ impl FarMachine {
         self.in_network(&["ip", "link", "set", "eth0", "up"]);
     }
 
-    /// Makes the way there and back as narrow as this, as `tc` says it; `None` if this kernel can't.
+    /// Makes the way there and back as narrow as this, in words of `tc`; `None` if nothing can.
     #[must_use]
     pub fn narrow(&self, rate: &str) -> Option<()> {
         let near = Command::new("tc")
@@ -192,7 +192,7 @@ impl FarMachine {
 
     /// Everything that runs there.
     pub fn processes(&self) -> Vec<Process> {
-        let Some(first) = self.power.as_ref().and_then(|power| self.first(power)) else {
+        let Some(first) = self.power.as_ref().and_then(first_of) else {
             return Vec::new();
         };
         let ids_of = |pid: i32| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
@@ -211,7 +211,7 @@ impl FarMachine {
     /// Runs a script there, as root; what it wrote to stdout.
     pub fn sh(&self, script: &str) -> String {
         let power = self.power.as_ref().expect("it is on");
-        let first = self.first(power).expect("its first process");
+        let first = first_of(power).expect("its first process");
         let output = Command::new("nsenter")
             .args(["--target", &first.pid.to_string(), "--all", "--wd"])
             .args(["/bin/sh", "-c", script])
@@ -304,12 +304,6 @@ impl FarMachine {
         fs::set_permissions(client.join("ssh"), all).expect("a file of ours");
     }
 
-    fn first(&self, power: &Child) -> Option<Process> {
-        let pid = i32::try_from(power.id()).ok()?;
-        let mut all = processes::all().into_iter();
-        all.find(|process| process.parent == pid)
-    }
-
     fn in_network(&self, words: &[&str]) {
         done(
             Command::new("nsenter")
@@ -322,7 +316,7 @@ impl FarMachine {
 impl Drop for FarMachine {
     fn drop(&mut self) {
         if let Some(mut power) = self.power.take() {
-            let first = self.first(&power);
+            let first = first_of(&power);
             let _ = power.kill();
             let _ = power.wait();
             if let Some(first) = first {
@@ -378,6 +372,13 @@ fn cable(there: u32) -> (String, Ipv4Addr, Ipv4Addr) {
         );
     }
     panic!("there are too many far machines");
+}
+
+/// The first process of a machine that is on.
+fn first_of(power: &Child) -> Option<Process> {
+    let pid = i32::try_from(power.id()).ok()?;
+    let mut all = processes::all().into_iter();
+    all.find(|process| process.parent == pid)
 }
 
 /// A program that ends with the thread that started it.

@@ -67,6 +67,15 @@ pub fn below_this_one() -> Vec<Process> {
 }
 
 impl Process {
+    /// Whether this is a carrier, an outpost, or what an outpost has ready for its next command: it
+    /// stays when a command has ended.
+    pub fn is_of_outpost(&self) -> bool {
+        let command = &self.command;
+        command.contains(" outpost ")
+            || command == "bashd-keeper"
+            || command.starts_with("bash -c IFS= builtin read -r -d ''")
+    }
+
     /// Waits until this process has ended, or `limit` has passed.
     pub fn wait_for_end(&self, limit: Duration) {
         let Some(pidfd) = self.open() else { return };

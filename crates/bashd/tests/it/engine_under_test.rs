@@ -1,5 +1,6 @@
 //! An engine in a hermetic home, and a run of it with all its bytes. No tests here.
 
+use crate::at_a_place;
 use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
 use bashd::exec::Exit;
@@ -35,6 +36,14 @@ pub(crate) fn engine_with(home: &Home, configure: impl FnOnce(&mut Config)) -> E
         cwd: home.workspace(),
         env: home.env(),
     };
+    engine_of(config, surroundings)
+}
+
+/// The same, in surroundings of one's own. Where all calls are to go through a place, it has one.
+pub(crate) fn engine_of(mut config: Config, surroundings: Surroundings) -> Engine {
+    if let Some(program) = at_a_place::program() {
+        config.places.push(at_a_place::settings(&program));
+    }
     Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine")
 }
 

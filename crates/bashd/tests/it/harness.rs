@@ -1,8 +1,9 @@
 //! `harness`, end to end: the cases of its document that speak about processes, streams and the
 //! log.
 
+use crate::engine_under_test::engine_of;
 use crate::profile_under_test::{Contract, copy_profile, engine_with_own_profiles, running};
-use bashd::{Call, CancellationToken, Config, Engine, KeeperSource, Reply, Surroundings};
+use bashd::{Call, CancellationToken, Config, Reply, Surroundings};
 use bashd_testkit::{Home, loudly, repeat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
@@ -170,7 +171,7 @@ async fn m_13_the_environment_is_inherited() {
         env,
     };
     let config = Config::new(home.state());
-    let engine = Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine");
+    let engine = engine_of(config, surroundings);
     let result = run(&Contract::on(&engine, "harness"), "echo \"$OF_THE_HOST\"").await;
     assert_eq!(result, success("a  b\n", "", 0));
 }

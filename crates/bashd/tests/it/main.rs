@@ -3,6 +3,7 @@
 //! | file | shows |
 //! |---|---|
 //! | `artifacts` | stored output: every byte within the quota, exact counts beyond it |
+//! | `at_a_place` | the contracts again, every call through an outpost; what differs is a written list |
 //! | `bounds` | every number that a caller can name, at its extremes |
 //! | `client_terminal` | commands in terminals of a client that may be slow, deaf or gone |
 //! | `client_under_test` | (no tests) a client with terminals that run real processes |
@@ -53,6 +54,7 @@
 )]
 
 mod artifacts;
+mod at_a_place;
 mod bounds;
 mod client_terminal;
 mod client_under_test;

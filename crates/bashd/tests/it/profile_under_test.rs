@@ -1,8 +1,8 @@
 //! A profile on the real engine in a hermetic home, and what a contract needs to ask of it. No
 //! tests here.
 
+use crate::at_a_place;
 use crate::engine_under_test;
-use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
 use bashd::ledger::{Ledger, Record, RecordQuery};
 use bashd::{Call, Engine, Reply, Request};
@@ -57,7 +57,11 @@ impl Contract {
 
     /// A request that names the profile.
     pub(crate) fn request(&self, command: impl Into<String>) -> Request {
-        Request::new(command).profile(&self.profile)
+        let request = Request::new(command).profile(&self.profile);
+        match at_a_place::program() {
+            Some(_) => request.on(at_a_place::NAME),
+            None => request,
+        }
     }
 
     /// Runs a command to its reply.
@@ -132,12 +136,16 @@ pub(crate) fn engine_with_own_profiles(home: &Home, cwd: PathBuf) -> Engine {
         cwd,
         env: home.env(),
     };
-    Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine")
+    engine_under_test::engine_of(config, surroundings)
 }
 
 /// What runs of the test's commands at this moment. Keepers carry another mark.
 pub(crate) fn running(home: &Home) -> Vec<Process> {
-    processes::with_variable(MARK, home.mark())
+    let mut running = processes::with_variable(MARK, home.mark());
+    if at_a_place::program().is_some() {
+        running.retain(|process| !process.is_of_outpost());
+    }
+    running
 }
 
 /// The running process with this id, if there is one.

@@ -4,10 +4,11 @@
 //! What is only about texts is held beside the code that writes them. Safe mode comes with the
 //! guards.
 
+use crate::engine_under_test::engine_of;
 use crate::profile_under_test::{
     Contract, copy_profile, end, engine_with_own_profiles, process, running,
 };
-use bashd::{Config, Engine, KeeperSource, LeftBehind, LeftReason, Reply, Surroundings};
+use bashd::{Config, LeftBehind, LeftReason, Reply, Surroundings};
 use bashd_testkit::{Home, loudly, repeat};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -503,7 +504,7 @@ async fn a_configured_shell_does_not_replace_the_documents() {
         cwd: home.workspace(),
         env: home.env(),
     };
-    let engine = Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine");
+    let engine = engine_of(config, surroundings);
     for profile in ["voice", "harness", "phoenix"] {
         let reply = Contract::on(&engine, profile).run("echo hi").await;
         assert_eq!(reply.output, "hi\n", "{profile}");

@@ -18,11 +18,11 @@ fn an_agent_works_on_a_far_machine_and_does_not_notice_that_its_carrier_dies() {
     let engine = far.engine(|_| {});
     let command = |text: &str| turn(&far, &engine, &json!({ "command": text }));
     // A session: what one call does, the next one sees.
-    let reply = command("mkdir -p work && cd work && X=kept && f() { echo f:$X; }");
+    let reply = command("mkdir -p task && cd task && X=kept && f() { echo f:$X; }");
     assert!(!reply.is_error, "{reply:?}");
     let text = "cat >main.sh <<'END'\n#!/bin/sh\nfor i in 1 2 3; do echo line $i; done\nexit 5\nEND\nchmod +x main.sh";
     assert!(!command(text).is_error);
-    assert_eq!(command("pwd; f").output, "/home/u/work\nf:kept\n");
+    assert_eq!(command("pwd; f").output, "/home/u/task\nf:kept\n");
     let reply = command("./main.sh; echo status $?");
     assert_eq!(
         reply.output, "line 1\nline 2\nline 3\nstatus 5\n",
@@ -42,9 +42,9 @@ fn an_agent_works_on_a_far_machine_and_does_not_notice_that_its_carrier_dies() {
     far.live_carriers().iter().for_each(Process::kill);
     assert_eq!(
         command("pwd; f; echo $$ >>pids").output,
-        "/home/u/work\nf:kept\n"
+        "/home/u/task\nf:kept\n"
     );
-    let shells = far.lines("/home/u/work/pids");
+    let shells = far.lines("/home/u/task/pids");
     assert_eq!(shells.first(), shells.last(), "the same shell all the time");
     assert_eq!(shells.len(), 2, "nothing ran twice");
     // Long output: the model sees its ends, and counts of what it does not see.

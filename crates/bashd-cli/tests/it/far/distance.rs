@@ -101,7 +101,7 @@ fn fault_25_a_flood_that_nobody_reads_costs_neither_wire_nor_memory() {
     let ((_, before), memory) = (wire.bytes(), resident());
     let gibibytes: u64 = if repeat::is_soak() { 10 } else { 1 };
     let request =
-        Request::new(format!("yes | head -c {gibibytes}G")).timeout(Duration::from_secs(300));
+        Request::new(format!("yes | head -c {gibibytes}G")).timeout(Duration::from_mins(5));
     let reply = far.run(&engine, request);
     assert_eq!(
         (reply.exit_code, reply.output_bytes),

@@ -69,12 +69,11 @@ fn fault_14_a_home_that_is_read_only_or_not_there_is_no_hindrance_or_is_named() 
         far.machine.sh(make);
         let engine = far.engine(|place| place.cwd = Some("/tmp".into()));
         let reply = far.run(&engine, Request::new("pwd; exit 7"));
-        match reply.exit_code {
-            Some(code) => assert_eq!((code, &*reply.output), (7, "/tmp\n"), "{make}"),
-            None => {
-                let error = error_of(&reply);
-                assert!(error.contains("/home/u"), "{make}: {error}");
-            }
+        if let Some(code) = reply.exit_code {
+            assert_eq!((code, &*reply.output), (7, "/tmp\n"), "{make}");
+        } else {
+            let error = error_of(&reply);
+            assert!(error.contains("/home/u"), "{make}: {error}");
         }
     }
 }

@@ -162,7 +162,7 @@ fn fault_27_counts_that_lie_are_no_more_than_wrong_counts() {
         vec![replaced(message, b"\xa5bytes\x06", HUGE)]
     });
     let (reply, took) = call(&home, liar.carrier(), "echo hello; exit 7");
-    // The status is the outpost's to say; that the output is not what it says shows when it is read.
+    // The status is the outpost's to say; that its counts are wrong shows when output is read.
     assert!(matches!(reply.exit_code, Some(7) | None), "{reply:?}");
     assert!(reply.output.len() < 1 << 20, "{}", reply.output.len());
     assert!(took < Duration::from_secs(40), "{took:?}");

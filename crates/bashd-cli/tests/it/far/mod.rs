@@ -13,6 +13,7 @@
 //! | `distance` | long and narrow wires, floods (25, 26) |
 //! | `hostile` | outposts that lie (23, 27) |
 //! | `liar` | (no tests) what lies |
+//! | `oracle` | none: the scripts of the oracle through an outpost on this machine |
 //! | `agent` | a whole agent loop with its carrier killed |
 
 mod absence;
@@ -23,6 +24,7 @@ mod furnishing;
 mod hostile;
 mod letting_in;
 mod liar;
+mod oracle;
 mod smoke;
 
 use bashd::place::{PlaceKind, PlaceSettings};

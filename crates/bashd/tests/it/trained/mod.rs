@@ -21,9 +21,10 @@ mod openai_shell;
 mod openhands;
 mod openhands_going_on;
 
+use crate::engine_under_test::engine_of;
 use crate::profile_under_test::Contract;
+use bashd::Reply;
 use bashd::config::{Config, Surroundings};
-use bashd::{Engine, KeeperSource, Reply};
 use bashd_testkit::Home;
 use serde_json::{Value, json};
 
@@ -57,7 +58,7 @@ fn with_variable(home: &Home, profile: &str, name: &str) -> Contract {
         env,
     };
     let config = Config::new(home.state());
-    let engine = Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine");
+    let engine = engine_of(config, surroundings);
     Contract::on(&engine, profile)
 }
 

@@ -95,6 +95,8 @@ struct EngineCore {
     programs: Programs,
     decided: DecidedConfinements,
     inheritance: Inheritance,
+    /// Sessions whose effects are held.
+    held_sessions: effects::HeldSessions,
     /// The other places at which commands can run.
     places: Vec<Arc<FarPlace>>,
     /// `None` if output is not minimized.
@@ -159,6 +161,7 @@ impl Engine {
             programs: Programs::default(),
             decided: DecidedConfinements::default(),
             inheritance: Inheritance::default(),
+            held_sessions: effects::HeldSessions::default(),
             places,
             minimizer,
             desk,

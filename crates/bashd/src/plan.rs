@@ -33,7 +33,7 @@ pub(crate) use self::session::{
 };
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
-use crate::changes::Effects;
+use crate::changes::{Effects, name_after};
 use crate::exec::terminal::TerminalHost;
 use crate::notice::Notice;
 use crate::output::line_limits::LineLimits;
@@ -52,7 +52,7 @@ pub use bashd_keeper::resources::{Cgroups, LimitKind, LimitsInForce, Resources, 
 pub use bashd_keeper::variables::Variables;
 pub use job::JobPlan;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -186,6 +186,16 @@ impl Plan {
             confinement.watches_files = true;
         }
         self.notes.push(RAN_TWICE.to_owned());
+        self
+    }
+
+    /// The plan of a call of a session whose effects are held: its layers are those of a change
+    /// that an earlier call of the session began.
+    pub(crate) fn in_layers_of(mut self, changes: &Path, id: &str) -> Self {
+        let restraint = self.restraint.as_mut();
+        if let Some(confinement) = restraint.and_then(|held| held.confinement.as_mut()) {
+            name_after(&mut confinement.layers, changes, id);
+        }
         self
     }
 

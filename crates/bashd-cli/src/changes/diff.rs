@@ -8,9 +8,13 @@ use similar::{ChangeTag, TextDiff};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// A file that is larger is not compared line by line.
 const MOST_COMPARED: u64 = 4 << 20;
+
+/// How long the shortest difference of one file is looked for; then a longer one does.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// What is compared of one side.
 enum SideText {
@@ -49,7 +53,7 @@ pub(super) fn write(
         Some(_) => format!("{letter}/{name}"),
         None => "/dev/null".to_owned(),
     };
-    let diff = TextDiff::from_lines(&old, &new);
+    let diff = lines(&old, &new);
     let mut unified = diff.unified_diff();
     unified.header(&header(&path.old, 'a'), &header(&path.new, 'b'));
     for line in unified.to_string().lines() {
@@ -71,13 +75,17 @@ pub(super) fn count(path: &ChangedPath) -> (usize, usize) {
     let (SideText::Lines(old), SideText::Lines(new)) = (old, new) else {
         return (0, 0);
     };
-    let diff = TextDiff::from_lines(&old, &new);
+    let diff = lines(&old, &new);
     let tags = diff.iter_all_changes().map(|change| change.tag());
     tags.fold((0, 0), |(more, less), tag| match tag {
         ChangeTag::Insert => (more + 1, less),
         ChangeTag::Delete => (more, less + 1),
         ChangeTag::Equal => (more, less),
     })
+}
+
+fn lines<'a>(old: &'a str, new: &'a str) -> TextDiff<'a, 'a, 'a, str> {
+    TextDiff::configure().timeout(LONGEST).diff_lines(old, new)
 }
 
 fn git_mode(side: &PathSide) -> String {

@@ -7,10 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
+pub(crate) const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
 
 /// A home in whose state changes may stay.
-fn held_home() -> Home {
+pub(crate) fn held_home() -> Home {
     Home::new().keeping_in_state(&["changes"])
 }
 
@@ -24,12 +24,12 @@ fn bashd(home: &Home, words: &[&str]) -> Output {
         .unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Runs a command whose effects are held or can be undone, and returns its reply.
-fn run(home: &Home, mode: &str, command: &str) -> Value {
+pub(crate) fn run(home: &Home, mode: &str, command: &str) -> Value {
     let done = bashd(home, &["run", "--json", "--effects", mode, command]);
     let (out, errors) = (text(&done.stdout), text(&done.stderr));
     let reply: Value =
@@ -38,21 +38,21 @@ fn run(home: &Home, mode: &str, command: &str) -> Value {
     reply
 }
 
-fn id(reply: &Value) -> String {
+pub(crate) fn id(reply: &Value) -> String {
     reply["changes"]["id"]
         .as_str()
         .unwrap_or_else(|| panic!("{reply}"))
         .to_owned()
 }
 
-fn succeeds(home: &Home, words: &[&str]) -> String {
+pub(crate) fn succeeds(home: &Home, words: &[&str]) -> String {
     let done = bashd(home, words);
     assert!(done.status.success(), "{words:?}: {}", text(&done.stderr));
     text(&done.stdout)
 }
 
 /// Every path with its mode and content.
-fn picture(root: &Path) -> String {
+pub(crate) fn picture(root: &Path) -> String {
     let script = "find . -printf '%P %y %m %l %n\\n' | LC_ALL=C sort; \
                   find . -type f -print0 | LC_ALL=C sort -z | xargs -0r sha256sum";
     let shown = Command::new("sh")

@@ -25,6 +25,7 @@
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
 //! | `check` | `check`: verdicts for people and programs; safe mode and tools on `run`, too |
 //! | `effects` | `try`, `changes`, `undo`: held, applied, discarded, undone; conflicts, refusals |
+//! | `effects_faults` | killed while a change is applied, full disks: the tree is as before or as after |
 //! | `fairness` | honest clients beside hostile ones: how much longer their calls take |
 //! | `far` | places on far machines of our own, with 22 kinds of faults |
 //! | `held_up` | what a process that stands still can hold up, and for whom |
@@ -76,6 +77,7 @@ mod console;
 mod doctor;
 mod documents;
 mod effects;
+mod effects_faults;
 mod fairness;
 mod far;
 mod held_up;

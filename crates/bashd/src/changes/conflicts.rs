@@ -3,7 +3,7 @@
 use super::journal::{OpenLayers, is_tree};
 use super::record::{ChangeRecord, ChangeStep, StepContent};
 use super::store::{ChangeFailure, Conflict, missing};
-use super::tree;
+use super::tree::{self, OpenedDirectory};
 use crate::error::Result;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -60,12 +60,13 @@ pub(super) fn choose(
     Ok(chosen)
 }
 
-/// Compares what is there with what the steps know, and has them know it.
+/// Compares what is there with what the steps know, and has them know it. Directories whose
+/// attributes change are open to their owner for as long as somebody has what this returns.
 pub(super) fn check(
     record: &mut ChangeRecord,
     chosen: &[usize],
     force: bool,
-) -> Result<(), ChangeFailure> {
+) -> Result<Vec<OpenedDirectory>, ChangeFailure> {
     let mut conflicts = Vec::new();
     let layers = record.layers.clone();
     for layer in &layers {
@@ -78,11 +79,24 @@ pub(super) fn check(
     }
     let mut steps = record.steps.take().unwrap_or_default();
     let mut open = OpenLayers::new(&layers);
+    let mut opened = Vec::new();
     for step in chosen {
         let Some(step) = steps.get_mut(*step) else {
             continue;
         };
-        if let Some(why) = conflict(&mut open, step, force) {
+        let why = if is_tree(step) {
+            conflict(&mut open, step, force)
+        } else {
+            // What is in such a directory comes after it.
+            match open_to_compare(&mut open, step, force) {
+                Ok(directory) => {
+                    opened.push(directory);
+                    None
+                }
+                Err(why) => Some(why),
+            }
+        };
+        if let Some(why) = why {
             let root = layers.get(step.layer).map(|layer| &layer.root);
             let path = root.map(|root| root.join(&step.path)).unwrap_or_default();
             conflicts.push(Conflict { path, why });
@@ -90,7 +104,7 @@ pub(super) fn check(
     }
     record.steps = Some(steps);
     if conflicts.is_empty() {
-        Ok(())
+        Ok(opened)
     } else {
         Err(ChangeFailure::Conflicts(conflicts))
     }
@@ -102,9 +116,6 @@ fn conflict(
     force: bool,
 ) -> Option<&'static str> {
     const CHANGED: &str = "was changed by somebody else meanwhile";
-    if !is_tree(step) {
-        return attributes_conflict(layers, step, force);
-    }
     let name = step.path.file_name().unwrap_or_default().to_owned();
     let Ok((real, kept)) = layers.parents(step) else {
         return Some("is in a directory that is gone, or is another one");
@@ -135,21 +146,22 @@ fn conflict(
     None
 }
 
-fn attributes_conflict(
+/// Opens a directory whose attributes change; says why if somebody else changed them.
+fn open_to_compare(
     layers: &mut OpenLayers<'_>,
     step: &mut ChangeStep,
     force: bool,
-) -> Option<&'static str> {
+) -> Result<OpenedDirectory, &'static str> {
+    const GONE: &str = "is gone, or no directory any more";
     let opened = layers.open(step.layer);
     let opened = opened.and_then(|(real, _)| tree::open_below(real, &step.path));
-    let Ok(now) = opened.and_then(|opened| tree::attributes(&opened)) else {
-        return Some("is gone, or no directory any more");
-    };
+    let opened = opened.map_err(|_| GONE)?;
+    let now = opened.attributes().map_err(|_| GONE)?;
     if let StepContent::Attributes { here, .. } = &mut step.what {
         if (now != *here || step.is_contested) && !force {
-            return Some("has other attributes by now");
+            return Err("has other attributes by now");
         }
         *here = now;
     }
-    None
+    Ok(opened)
 }

@@ -11,10 +11,11 @@ use super::marks;
 use super::record::{
     ChangeRecord, ChangeStep, Durability, LayerRecord, StepContent, decode, encode, write_file,
 };
-use super::tree::{self, Attributes, TreeStamp, path_bytes};
+use super::tree::{self, TreeStamp, path_bytes};
 use rustix::fs::{Mode, RenameFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -68,29 +69,28 @@ pub(super) type Passes<'a> = &'a dyn Fn() -> Result<(), Stop>;
 impl Journal {
     /// A journal for these steps of a record, whose stamps are those of what is there now.
     pub(super) fn new(record: ChangeRecord, chosen: Vec<usize>) -> io::Result<Self> {
-        let mut closed: Vec<ClosedDirectory> = Vec::new();
-        let own = rustix::process::geteuid();
+        let mut closed = BTreeMap::new();
+        let own = rustix::process::geteuid().as_raw();
         let mut layers = OpenLayers::new(&record.layers);
-        for step in chosen
-            .iter()
-            .filter_map(|step| record.steps.as_ref()?.get(*step))
-        {
-            let parent = step.path.parent().unwrap_or(Path::new(""));
-            let is_known =
-                |known: &ClosedDirectory| (known.layer, &*known.path) == (step.layer, parent);
-            if matches!(step.what, StepContent::Attributes { .. }) || closed.iter().any(is_known) {
-                continue;
-            }
-            let (real, _) = layers.parents(step)?;
-            let found = rustix::fs::fstat(real)?;
-            if found.st_mode & 0o300 != 0o300 && found.st_uid == own.as_raw() {
-                closed.push(ClosedDirectory {
-                    layer: step.layer,
-                    path: parent.to_owned(),
-                    mode: found.st_mode & 0o7777,
-                });
+        let steps = record.steps.as_deref().unwrap_or_default();
+        for step in chosen.iter().filter_map(|step| steps.get(*step)) {
+            let (path, found) = if is_tree(step) {
+                let (real, _) = layers.parents(step)?;
+                let parent = step.path.parent().unwrap_or(Path::new(""));
+                (parent, rustix::fs::fstat(real)?)
+            } else {
+                let (real, _) = layers.open(step.layer)?;
+                let place = tree::open_place(real, &step.path)?;
+                (&*step.path, rustix::fs::fstat(&place)?)
+            };
+            let is_closed = found.st_mode & 0o300 != 0o300 || !is_tree(step);
+            if is_closed && found.st_uid == own {
+                closed.insert((step.layer, path.to_owned()), found.st_mode & 0o7777);
             }
         }
+        let closed = closed.into_iter();
+        let closed = closed.map(|((layer, path), mode)| ClosedDirectory { layer, path, mode });
+        let closed = closed.collect();
         Ok(Self {
             record,
             chosen,
@@ -107,7 +107,7 @@ impl Journal {
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         for layer in &self.record.layers {
             // What the command wrote must not be lost when its names are in the real tree.
-            rustix::fs::syncfs(tree::open(&layer.root)?)?;
+            rustix::fs::syncfs(tree::open(&layer.directory)?)?;
         }
         let new = path.with_extension("new");
         write_file(&new, &encode(self)?, Durability::Synced)?;
@@ -123,18 +123,19 @@ impl Journal {
     pub(super) fn sync_elsewhere(&self, own: &Path) -> io::Result<()> {
         let own = tree::device(tree::open(own)?)?;
         for layer in &self.record.layers {
-            let root = tree::open(&layer.root)?;
-            if tree::device(&root)? != own {
-                rustix::fs::syncfs(root)?;
+            let layer = tree::open(&layer.directory)?;
+            if tree::device(&layer)? != own {
+                rustix::fs::syncfs(layer)?;
             }
         }
         Ok(())
     }
 
-    /// Does what is not done yet. It may be called again after a death at any point.
-    pub(super) fn forwards(&self, passes: Passes<'_>) -> Result<(), Stop> {
+    /// Does what is not done yet, and returns the record after it. It may be called again after a
+    /// death at any point.
+    pub(super) fn forwards(&self, now_ms: u64, passes: Passes<'_>) -> Result<ChangeRecord, Stop> {
         let mut layers = OpenLayers::new(&self.record.layers);
-        self.open_closed(&mut layers, true)?;
+        self.open_closed(&mut layers)?;
         passes()?;
         let mut done = Ok(());
         for step in self.steps().filter(|step| is_tree(step)) {
@@ -144,28 +145,25 @@ impl Journal {
             }
             passes()?;
         }
-        self.open_closed(&mut layers, false)?;
-        passes()?;
-        // Last: a directory that was opened to its owner may be meant to have another mode now.
-        for step in self.steps().filter(|_| done.is_ok()) {
-            if let StepContent::Attributes { aside, .. } = &step.what {
-                set_attributes(step, &mut layers, aside)?;
-                passes()?;
-            }
-        }
-        Ok(done?)
+        let way = match done {
+            Ok(()) => TradeWay::Forwards,
+            Err(_) => TradeWay::Backwards,
+        };
+        // While everything can be looked at.
+        let outcome = done.and_then(|()| self.outcome(way, now_ms));
+        self.close(&mut layers, way, passes)?;
+        Ok(outcome?)
     }
 
-    /// Takes back what was done of it; what somebody changed since stays, and is returned.
-    pub(super) fn backwards(&self, passes: Passes<'_>) -> Result<Vec<PathBuf>, Stop> {
+    /// Takes back what was done of it, and returns the record after that; what somebody changed
+    /// since stays, and is returned.
+    pub(super) fn backwards(
+        &self,
+        now_ms: u64,
+        passes: Passes<'_>,
+    ) -> Result<(Vec<PathBuf>, ChangeRecord), Stop> {
         let mut layers = OpenLayers::new(&self.record.layers);
-        for step in self.steps() {
-            if let StepContent::Attributes { here, .. } = &step.what {
-                set_attributes(step, &mut layers, here)?;
-                passes()?;
-            }
-        }
-        self.open_closed(&mut layers, true)?;
+        self.open_closed(&mut layers)?;
         passes()?;
         let trees: Vec<_> = self.steps().filter(|step| is_tree(step)).collect();
         let (mut left, mut done) = (Vec::new(), Ok(()));
@@ -178,10 +176,9 @@ impl Journal {
             }
             passes()?;
         }
-        self.open_closed(&mut layers, false)?;
-        passes()?;
-        done?;
-        Ok(left)
+        let outcome = done.and_then(|()| self.outcome(TradeWay::Backwards, now_ms));
+        self.close(&mut layers, TradeWay::Backwards, passes)?;
+        Ok((left, outcome?))
     }
 
     fn steps(&self) -> impl Iterator<Item = &ChangeStep> {
@@ -190,7 +187,7 @@ impl Journal {
     }
 
     /// The record after it was done, or taken back but for what somebody changed.
-    pub(super) fn outcome(&self, way: TradeWay, now_ms: u64) -> io::Result<ChangeRecord> {
+    fn outcome(&self, way: TradeWay, now_ms: u64) -> io::Result<ChangeRecord> {
         let mut record = self.record.clone();
         if way == TradeWay::Forwards {
             record.moved_ms = Some(now_ms);
@@ -206,14 +203,50 @@ impl Journal {
         Ok(record)
     }
 
-    /// Lets the owner change directories that are closed even to it, or closes them again.
-    fn open_closed(&self, layers: &mut OpenLayers<'_>, is_open: bool) -> io::Result<()> {
+    /// Lets the owner change directories that are closed even to it, or will be.
+    fn open_closed(&self, layers: &mut OpenLayers<'_>) -> io::Result<()> {
         for closed in &self.closed {
-            let opened = if is_open { 0o700 } else { 0 };
-            let mode = Mode::from_raw_mode(closed.mode | opened);
             let (real, _) = layers.open(closed.layer)?;
-            let path = tree::at(real, closed.path.as_os_str());
-            rustix::fs::chmod(&path, mode)?;
+            let place = tree::open_place(real, &closed.path)?;
+            let mode = rustix::fs::fstat(&place)?.st_mode & 0o7777;
+            if mode & 0o700 != 0o700 {
+                rustix::fs::chmod(tree::itself(&place), Mode::from_raw_mode(mode | 0o700))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes them again, and gives directories their attributes: the innermost first, since it may
+    /// be out of reach afterwards.
+    fn close(
+        &self,
+        layers: &mut OpenLayers<'_>,
+        way: TradeWay,
+        passes: Passes<'_>,
+    ) -> Result<(), Stop> {
+        let mut wanted = BTreeMap::new();
+        for closed in &self.closed {
+            wanted.insert((closed.layer, &*closed.path), Err(closed.mode));
+        }
+        for step in self.steps() {
+            if let StepContent::Attributes { here, aside } = &step.what {
+                let attributes = match way {
+                    TradeWay::Forwards => aside,
+                    TradeWay::Backwards => here,
+                };
+                wanted.insert((step.layer, &*step.path), Ok(attributes));
+            }
+        }
+        for ((layer, path), wanted) in wanted.into_iter().rev() {
+            let (real, _) = layers.open(layer)?;
+            match wanted {
+                Ok(attributes) => tree::open_below(real, path)?.set_attributes(attributes)?,
+                Err(mode) => {
+                    let place = tree::open_place(real, path)?;
+                    rustix::fs::chmod(tree::itself(&place), Mode::from_raw_mode(mode))?;
+                }
+            }
+            passes()?;
         }
         Ok(())
     }
@@ -229,14 +262,14 @@ pub(super) fn is_tree(step: &ChangeStep) -> bool {
 
 /// Whether a step's things have traded places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum TradeState {
     Waiting,
     Done,
     /// What is kept is neither.
     Lost,
 }
 
-impl Standing {
+impl TradeState {
     /// By what is aside, which nobody else changes.
     fn of(step: &ChangeStep, layers: &mut OpenLayers<'_>) -> io::Result<Self> {
         let (_, kept) = layers.parents(step)?;
@@ -256,7 +289,7 @@ impl Standing {
 /// Has a step say what is in place, and what is aside.
 fn note_step(step: &mut ChangeStep, layers: &mut OpenLayers<'_>, way: TradeWay) -> io::Result<()> {
     let is_done = if is_tree(step) {
-        Standing::of(step, layers)? == Standing::Done
+        TradeState::of(step, layers)? == TradeState::Done
     } else {
         way == TradeWay::Forwards
     };
@@ -292,10 +325,10 @@ fn trade_forwards(step: &ChangeStep, layers: &mut OpenLayers<'_>) -> io::Result<
         let text = format!("somebody changed {} meanwhile", step.path.display());
         io::Error::new(io::ErrorKind::ResourceBusy, text)
     };
-    match Standing::of(step, layers)? {
-        Standing::Done => {}
-        Standing::Lost => return Err(changed()),
-        Standing::Waiting => {
+    match TradeState::of(step, layers)? {
+        TradeState::Done => {}
+        TradeState::Lost => return Err(changed()),
+        TradeState::Waiting => {
             let (real, kept) = layers.parents(step)?;
             let name = name_of(step);
             let found = tree::stat(real, name)?;
@@ -321,10 +354,10 @@ fn trade_forwards(step: &ChangeStep, layers: &mut OpenLayers<'_>) -> io::Result<
 /// Has them trade back if they traded; `false` if what is in place is somebody else's by now.
 fn trade_backwards(step: &ChangeStep, layers: &mut OpenLayers<'_>) -> io::Result<bool> {
     let name = name_of(step);
-    match Standing::of(step, layers)? {
-        Standing::Waiting => {}
-        Standing::Lost => return Ok(false),
-        Standing::Done => {
+    match TradeState::of(step, layers)? {
+        TradeState::Waiting => {}
+        TradeState::Lost => return Ok(false),
+        TradeState::Done => {
             let (real, kept) = layers.parents(step)?;
             let found = tree::stat(real, name)?;
             let is_it = match (step.aside(), &found) {
@@ -361,15 +394,6 @@ fn trade(
     Ok(rustix::fs::renameat_with(from, name, to, name, flags)?)
 }
 
-fn set_attributes(
-    step: &ChangeStep,
-    layers: &mut OpenLayers<'_>,
-    wanted: &Attributes,
-) -> io::Result<()> {
-    let (real, _) = layers.open(step.layer)?;
-    tree::set_attributes(&tree::open_below(real, &step.path)?, wanted)
-}
-
 /// A directory that its owner can't change can't be moved by it: it is opened for that.
 fn set_closed(
     directory: &OwnedFd,
@@ -378,7 +402,7 @@ fn set_closed(
     is_open: bool,
 ) -> io::Result<()> {
     if let Some(stamp) = stamp.filter(|stamp| stamp.is_closed_directory()) {
-        if !tree::stat(directory, name)?.is_some_and(|found| found.st_ino == stamp.inode) {
+        if tree::stat(directory, name)?.is_none_or(|found| found.st_ino != stamp.inode) {
             return Ok(());
         }
         let opened = if is_open { 0o700 } else { 0 };
@@ -410,7 +434,8 @@ impl<'a> OpenLayers<'a> {
         let layer = self.layers.get(number).ok_or_else(missing)?;
         let slot = self.open.get_mut(number).ok_or_else(missing)?;
         if slot.is_none() {
-            *slot = Some((layer.open_root()?, tree::open(&layer.upper())?));
+            let kept = open_kept(&tree::open(&layer.directory)?, Path::new("upper"))?;
+            *slot = Some((layer.open_root()?, kept));
         }
         slot.as_ref()
             .map(|(real, kept)| (real, kept))

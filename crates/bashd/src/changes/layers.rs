@@ -40,23 +40,25 @@ pub(crate) fn layers_for(confinement: &mut Confinement, changes: &Path, id: &str
     }
     roots.sort();
     roots.dedup();
-    // What is in another root has its layer, unless it is mounted there.
+    // What is in another root has its layer.
     let outer = roots.clone();
     let is_within = |root: &PathBuf| {
         let mut others = outer.iter().filter(|other| *other != root);
         others.any(|other| root.starts_with(other))
     };
     roots.retain(|root| !is_within(root));
-    let mounted = mounted::points().into_iter().filter(|point| {
-        let is_below = roots
-            .iter()
-            .any(|root| point.path.starts_with(root) && point.path != *root);
-        is_below && !point.is_read_only && point.path.is_dir()
-    });
-    let mounted: Vec<PathBuf> = mounted.map(|point| point.path).collect();
-    roots.extend(mounted);
-    roots.sort();
-    roots.dedup();
+    // The kernel gives no layer to a directory in whose middle something else is mounted: whoever
+    // has the layer would see what the mount covers.
+    let is_below = |point: &Path| {
+        let mut around = roots.iter().filter(|root| point != **root);
+        around.any(|root| point.starts_with(root))
+    };
+    if let Some(point) = mounted::points().iter().find(|point| is_below(&point.path)) {
+        return Err(refused(format!(
+            "effects can't be held: {} is mounted within what may be written",
+            point.path.display()
+        )));
+    }
     let state = fs::canonicalize(changes.parent().unwrap_or(changes));
     for (number, root) in roots.into_iter().enumerate() {
         let is_near = state
@@ -170,6 +172,17 @@ fn remove_one(directory: &Path) -> io::Result<()> {
         fs::remove_dir(parent)?;
     }
     Ok(())
+}
+
+/// Has layers that were meant for one change be those of another.
+pub(crate) fn name_after(layers: &mut [HeldLayer], changes: &Path, id: &str) {
+    for (number, layer) in layers.iter_mut().enumerate() {
+        let is_near = layer.directory.parent().filter(|near| near.ends_with(NEAR));
+        layer.directory = match is_near {
+            Some(near) => near.join(format!("{id}-{number}")),
+            None => changes.join(id).join(number.to_string()),
+        };
+    }
 }
 
 /// Whether a confinement has layers of a change.

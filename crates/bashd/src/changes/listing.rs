@@ -299,13 +299,12 @@ fn is_same(path: &ChangedPath) -> bool {
         return false;
     }
     match new.kind {
-        "directory" => true,
         "symlink" => fs::read_link(&old.at).ok() == fs::read_link(&new.at).ok(),
         "file" => {
             let (one, other) = ((CWD, old.at.as_os_str()), (CWD, new.at.as_os_str()));
             old.size == new.size && tree::has_same_bytes(one, other, new.size)
         }
-        // There is nothing in it that could be another.
+        // What is in a directory is looked at by itself, and in the rest there is nothing.
         _ => true,
     }
 }

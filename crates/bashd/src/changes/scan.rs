@@ -6,7 +6,7 @@
 
 use super::marks;
 use super::record::{ChangeStep, LayerRecord, StepContent};
-use super::tree::{self, is_directory, is_whiteout, kind_of, modified};
+use super::tree::{self, OpenedDirectory, is_directory, is_whiteout, kind_of, modified};
 use rustix::fs::{FileType, Stat};
 use std::ffi::OsStr;
 use std::io;
@@ -15,13 +15,18 @@ use std::path::{Path, PathBuf};
 
 /// What changed in one layer.
 pub(super) fn scan(number: usize, layer: &LayerRecord) -> io::Result<Vec<ChangeStep>> {
-    let (upper, real) = (tree::open(&layer.upper())?, tree::open(&layer.root)?);
+    let (own, real) = (tree::open(&layer.directory)?, tree::open(&layer.root)?);
+    let upper = tree::open_closed(&own, OsStr::new("upper"))?;
     let mut scan = LayerScan {
         number,
         layer,
         steps: Vec::new(),
     };
-    scan.attributes(Path::new(""), &upper, &real)?;
+    scan.attributes(
+        Path::new(""),
+        &upper,
+        &tree::open_below(&real, Path::new(""))?,
+    )?;
     scan.directory(Path::new(""), &upper, &real)?;
     Ok(scan.steps)
 }
@@ -45,11 +50,12 @@ impl LayerScan<'_> {
                     self.tree(below, (upper, real), &name)?;
                 }
             } else if is_directory(&new) && old.as_ref().is_some_and(is_directory) {
-                let opened = tree::open_ours(upper, &name)?;
+                let opened = tree::open_closed(upper, &name)?;
                 if marks::is_opaque(&opened) {
+                    drop(opened);
                     self.tree(below, (upper, real), &name)?;
                 } else {
-                    let real = tree::open_in(real, &name)?;
+                    let real = tree::open_closed(real, &name)?;
                     self.attributes(&below, &opened, &real)?;
                     self.directory(&below, &opened, &real)?;
                 }
@@ -86,14 +92,19 @@ impl LayerScan<'_> {
     }
 
     /// What the command made of the attributes of a directory that stays.
-    fn attributes(&mut self, path: &Path, upper: &OwnedFd, real: &OwnedFd) -> io::Result<()> {
-        let (mut aside, here) = (tree::attributes(upper)?, tree::attributes(real)?);
+    fn attributes(
+        &mut self,
+        path: &Path,
+        upper: &OpenedDirectory,
+        real: &OpenedDirectory,
+    ) -> io::Result<()> {
+        let (mut aside, here) = (upper.attributes()?, real.attributes()?);
         if path.as_os_str().is_empty() {
             // It was made by us, and not in all as the directory itself.
             aside = aside.changed_since(&self.layer.made, &here);
         }
         if aside != here {
-            let changed = tree::changed(&rustix::fs::fstat(real)?);
+            let changed = real.changed();
             self.steps.push(ChangeStep {
                 layer: self.number,
                 path: path.to_owned(),

@@ -228,6 +228,40 @@ impl ChangeStore {
         made
     }
 
+    /// Goes on with the layers of a change whose session has another call; `None` if somebody
+    /// looked at it as a whole meanwhile, applied or discarded it.
+    pub(crate) fn go_on(&self, id: &str) -> Option<LayersInUse> {
+        let _lock = self.lock().ok()?;
+        let record = ChangeRecord::read(&self.record_of(id)).ok()?;
+        let is_open = record.steps.is_none();
+        is_open.then(|| layers::lock(&record).ok()).flatten()
+    }
+
+    /// What the calls of a session did so far, in which another may come.
+    pub(crate) fn so_far(&self, id: &str) -> Result<ChangesSummary> {
+        let mut record = self.read(id)?;
+        Self::look(&mut record)?;
+        record.counts = listing::counts(&record);
+        Ok(ChangesSummary::of(&Change {
+            record,
+            is_running: true,
+        }))
+    }
+
+    /// Has a record say what is in its layers.
+    fn look(record: &mut ChangeRecord) -> Result<()> {
+        let mut steps = Vec::new();
+        for (number, layer) in record.layers.iter().enumerate() {
+            let found = scan::scan(number, layer);
+            steps.extend(found.map_err(|error| {
+                let doing = format!("look for changes in {}", layer.root.display());
+                failed(doing, error)
+            })?);
+        }
+        record.steps = Some(steps);
+        Ok(())
+    }
+
     /// Forgets a change whose command did not run.
     pub(crate) fn drop_unused(&self, id: &str) {
         if let Ok(record) = ChangeRecord::read(&self.record_of(id)) {
@@ -245,7 +279,9 @@ impl ChangeStore {
         if !change.record.is_undoable {
             return Ok(change.summary());
         }
-        match self.trade(&lock, id, &Moved::default(), TradeWay::Forwards, &|| Ok(())) {
+        match self.trade(&lock, (id, &Moved::default()), TradeWay::Forwards, &|| {
+            Ok(())
+        }) {
             Ok(change) => Ok(change.summary()),
             Err(failure) => {
                 let mut summary = change.summary();
@@ -266,17 +302,7 @@ impl ChangeStore {
     pub(super) fn settled(&self, _lock: &StoreLock, id: &str) -> Result<Option<Change>> {
         let mut record = self.read(id)?;
         if record.steps.is_none() {
-            let mut steps = Vec::new();
-            for (number, layer) in record.layers.iter().enumerate() {
-                let found = scan::scan(number, layer);
-                steps.extend(found.map_err(|error| {
-                    failed(
-                        format!("look for changes in {}", layer.root.display()),
-                        error,
-                    )
-                })?);
-            }
-            record.steps = Some(steps);
+            Self::look(&mut record)?;
             if record.steps.as_ref().is_some_and(Vec::is_empty) {
                 self.remove(&record)?;
                 return Ok(None);

@@ -106,8 +106,11 @@ impl ChangesSummary {
         if self.state == ChangeState::Applied.name() {
             return format!("{counts}; `bashd undo {id}` takes it back");
         }
-        if self.state == ChangeState::Running.name() {
+        if self.state == ChangeState::Running.name() && counts.is_empty() {
             return format!("its changes are held as {id} until it has ended and they are applied");
+        }
+        if self.state == ChangeState::Running.name() {
+            return format!("the session so far: {counts}; held as {id} until it has ended");
         }
         match &*self.conflicts {
             [] => format!("{counts}; not applied yet: held as {id}"),

@@ -8,27 +8,26 @@ use super::store::{Change, ChangeFailure, ChangeStore, Moved, StoreLock, failed,
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 impl ChangeStore {
     /// Makes the effects of a change real: all that was chosen, or nothing.
     pub fn apply(&self, id: &str, which: &Moved<'_>) -> Result<Change, ChangeFailure> {
         let lock = self.lock()?;
-        self.trade(&lock, id, which, TradeWay::Forwards, &|| Ok(()))
+        self.trade(&lock, (id, which), TradeWay::Forwards, &|| Ok(()))
     }
 
     /// Takes back what was applied: all that was chosen, or nothing.
     pub fn undo(&self, id: &str, which: &Moved<'_>) -> Result<Change, ChangeFailure> {
         let lock = self.lock()?;
-        self.trade(&lock, id, which, TradeWay::Backwards, &|| Ok(()))
+        self.trade(&lock, (id, which), TradeWay::Backwards, &|| Ok(()))
     }
 
     /// Lets steps trade places: those that are not applied, or those that are.
     pub(super) fn trade(
         &self,
         lock: &StoreLock,
-        id: &str,
-        which: &Moved<'_>,
+        (id, which): (&str, &Moved<'_>),
         way: TradeWay,
         passes: Passes<'_>,
     ) -> Result<Change, ChangeFailure> {
@@ -42,8 +41,9 @@ impl ChangeStore {
         };
         let mut record = change.record;
         let chosen = choose(&record, which.paths, way == TradeWay::Backwards)?;
-        check(&mut record, &chosen, which.force)?;
+        let opened = check(&mut record, &chosen, which.force)?;
         let journal = Journal::new(record, chosen).map_err(|error| failed("plan it", error))?;
+        drop(opened);
         let place = self.journals().join(id);
         let doing = |error| failed(format!("write {}", place.display()), error);
         DirBuilder::new()
@@ -77,11 +77,11 @@ impl ChangeStore {
         let refused = if back.exists() {
             Error::new(ErrorKind::Io, "it was taken back")
         } else {
-            match journal.forwards(passes) {
+            match journal.forwards(now_ms(), passes) {
                 Err(Stop::Died) => return Err(stopped(Stop::Died)),
                 Err(Stop::Failed(error)) => failed("nothing was changed: move files", error),
-                Ok(()) => match self.note(journal, TradeWay::Forwards) {
-                    Ok(record) => {
+                Ok(record) => match self.note(journal, &record) {
+                    Ok(()) => {
                         passes().map_err(stopped)?;
                         self.forget_journal(&record.id);
                         return Ok(record);
@@ -92,8 +92,8 @@ impl ChangeStore {
         };
         // If that can't be noted, whoever comes after a death goes forwards: that is whole as well.
         let _ = write_file(&back, b"", Durability::Synced);
-        let left = journal.backwards(passes).map_err(stopped)?;
-        let noted = self.note(journal, TradeWay::Backwards);
+        let (left, record) = journal.backwards(now_ms(), passes).map_err(stopped)?;
+        let noted = self.note(journal, &record);
         if !left.is_empty() {
             noted.map_err(|error| failed("note what was taken back", error))?;
         }
@@ -110,11 +110,9 @@ impl ChangeStore {
     }
 
     /// Has the record say what is in place.
-    fn note(&self, journal: &Journal, way: TradeWay) -> std::io::Result<ChangeRecord> {
+    fn note(&self, journal: &Journal, record: &ChangeRecord) -> std::io::Result<()> {
         journal.sync_elsewhere(self.directory())?;
-        let record = journal.outcome(way, now_ms())?;
-        self.write(&record, Durability::Synced)?;
-        Ok(record)
+        self.write(record, Durability::Synced)
     }
 
     /// Whether somebody applies or undoes a change just now, or died while doing so.
@@ -152,7 +150,7 @@ impl ChangeStore {
     }
 
     /// Carries out a journal that somebody left; returns why that can't be done.
-    fn resume(&self, place: &PathBuf, passes: Passes<'_>) -> Option<(String, Error)> {
+    fn resume(&self, place: &Path, passes: Passes<'_>) -> Option<(String, Error)> {
         let done = match Journal::read(place) {
             Ok(journal) => self.carry_out(&journal, place, passes).map(drop),
             Err(error) => Err(failed(format!("read {}", place.display()), error)),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -110,7 +111,7 @@ pub(super) fn is_whiteout(stat: &Stat) -> bool {
     kind_of(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0
 }
 
-pub(super) fn changed(stat: &Stat) -> FileTime {
+fn changed(stat: &Stat) -> FileTime {
     (stat.st_ctime, stat.st_ctime_nsec as i64)
 }
 
@@ -133,19 +134,77 @@ pub(super) fn open_in(directory: impl AsFd, name: &OsStr) -> io::Result<OwnedFd>
     )?)
 }
 
-/// Likewise, in a layer of ours: the command may have closed it, even to its owner.
-pub(super) fn open_ours(directory: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
-    match open_in(&directory, name) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let found = stat(&directory, name)?.ok_or(Errno::NOENT)?;
-            let mode = Mode::from_raw_mode(found.st_mode & 0o7777);
-            let path = at(&directory, name);
-            rustix::fs::chmod(&path, Mode::RWXU)?;
-            let opened = open_in(&directory, name);
-            rustix::fs::chmod(&path, mode)?;
-            opened
+/// A directory that may be closed to everybody, even to its owner: it is open to that one while
+/// somebody looks at it.
+pub(super) struct OpenedDirectory {
+    directory: OwnedFd,
+    /// The mode that it has, and gets back.
+    mode: u32,
+    /// When it changed last, before that.
+    changed: FileTime,
+    is_closed: bool,
+}
+
+impl OpenedDirectory {
+    /// When it changed last.
+    pub(super) fn changed(&self) -> FileTime {
+        self.changed
+    }
+
+    /// What is said of it.
+    pub(super) fn attributes(&self) -> io::Result<Attributes> {
+        Ok(Attributes {
+            mode: self.mode,
+            ..attributes(&self.directory)?
+        })
+    }
+
+    /// Gives it these attributes.
+    pub(super) fn set_attributes(mut self, wanted: &Attributes) -> io::Result<()> {
+        set_attributes(&self.directory, wanted)?;
+        self.is_closed = false;
+        Ok(())
+    }
+}
+
+impl Deref for OpenedDirectory {
+    type Target = OwnedFd;
+
+    fn deref(&self) -> &OwnedFd {
+        &self.directory
+    }
+}
+
+impl Drop for OpenedDirectory {
+    fn drop(&mut self) {
+        if self.is_closed {
+            let _ = rustix::fs::fchmod(&self.directory, Mode::from_raw_mode(self.mode));
         }
-        opened => opened,
+    }
+}
+
+/// Opens a directory in another, also one that is closed.
+pub(super) fn open_closed(directory: impl AsFd, name: &OsStr) -> io::Result<OpenedDirectory> {
+    let found = stat(&directory, name)?.ok_or(Errno::NOENT)?;
+    let mode = found.st_mode & 0o7777;
+    let is_own = found.st_uid == rustix::process::geteuid().as_raw();
+    let is_closed = is_directory(&found) && mode & 0o700 != 0o700 && is_own;
+    if is_closed {
+        rustix::fs::chmod(at(&directory, name), Mode::from_raw_mode(mode | 0o700))?;
+    }
+    match open_in(&directory, name) {
+        Ok(directory) => Ok(OpenedDirectory {
+            directory,
+            mode,
+            changed: changed(&found),
+            is_closed,
+        }),
+        Err(error) => {
+            if is_closed {
+                let _ = rustix::fs::chmod(at(&directory, name), Mode::from_raw_mode(mode));
+            }
+            Err(error)
+        }
     }
 }
 
@@ -160,12 +219,12 @@ pub(super) fn open_place(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat2(root, path, flags, Mode::empty(), how)?)
 }
 
-/// Likewise, with what is in it and said of it. It may be closed even to its owner.
-pub(super) fn open_below(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return root.try_clone();
-    };
-    open_ours(open_place(root, parent)?, name)
+/// Likewise, with what is in it and said of it, also if it is closed.
+pub(super) fn open_below(root: &OwnedFd, path: &Path) -> io::Result<OpenedDirectory> {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => open_closed(open_place(root, parent)?, name),
+        _ => open_closed(root, OsStr::new(".")),
+    }
 }
 
 /// Which directory this is: a later one at the same path is another, even if the system gave it the
@@ -217,22 +276,33 @@ pub(super) fn at(directory: impl AsFd, name: &OsStr) -> PathBuf {
 
 /// Whose directories are looked into: ours may be opened for that if they are closed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum TreeOwner {
     Ours,
     Users,
 }
 
+/// A directory that is looked into.
+enum LookedAt {
+    Ours(OpenedDirectory),
+    Users(OwnedFd),
+}
+
+/// A path by which calls that take no directory reach what is open.
+pub(super) fn itself(open: impl AsFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", open.as_fd().as_raw_fd()))
+}
+
 /// What is at a name of the user's, with everything below. Nothing is touched for that.
 pub(super) fn stamp(directory: impl AsFd, name: &OsStr) -> io::Result<Option<TreeStamp>> {
-    stamp_of(directory, name, Whose::Users)
+    stamp_of(directory, name, TreeOwner::Users)
 }
 
 /// What is at a name of a layer, with everything below.
 pub(super) fn stamp_ours(directory: impl AsFd, name: &OsStr) -> io::Result<Option<TreeStamp>> {
-    stamp_of(directory, name, Whose::Ours)
+    stamp_of(directory, name, TreeOwner::Ours)
 }
 
-fn stamp_of(directory: impl AsFd, name: &OsStr, whose: Whose) -> io::Result<Option<TreeStamp>> {
+fn stamp_of(directory: impl AsFd, name: &OsStr, whose: TreeOwner) -> io::Result<Option<TreeStamp>> {
     let Some(found) = stat(&directory, name)? else {
         return Ok(None);
     };
@@ -265,20 +335,24 @@ fn stamp_of(directory: impl AsFd, name: &OsStr, whose: Whose) -> io::Result<Opti
 fn count_in(
     directory: impl AsFd,
     name: &OsStr,
-    whose: Whose,
+    whose: TreeOwner,
     content: &mut TreeContent,
 ) -> io::Result<()> {
     let opened = match whose {
-        Whose::Ours => open_ours(directory, name),
-        Whose::Users => open_in(directory, name),
+        TreeOwner::Ours => open_closed(directory, name).map(LookedAt::Ours),
+        TreeOwner::Users => open_in(directory, name).map(LookedAt::Users),
     };
     let opened = match opened {
         // Nobody can add to what can't be read without changing the directory itself.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
         opened => opened?,
     };
-    for name in names(&opened)? {
-        let Some(found) = stat(&opened, &name)? else {
+    let opened: &OwnedFd = match &opened {
+        LookedAt::Ours(opened) => opened,
+        LookedAt::Users(opened) => opened,
+    };
+    for name in names(opened)? {
+        let Some(found) = stat(opened, &name)? else {
             continue;
         };
         if is_whiteout(&found) {
@@ -287,7 +361,7 @@ fn count_in(
         content.newest = content.newest.max(changed(&found));
         content.count += 1;
         if is_directory(&found) {
-            count_in(&opened, &name, whose, content)?;
+            count_in(opened, &name, whose, content)?;
         } else {
             content.bytes += found.st_size as u64;
         }

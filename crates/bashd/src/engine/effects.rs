@@ -10,6 +10,8 @@ use crate::exec::{PlanOutcome, RunFailure};
 use crate::plan::Plan;
 use crate::profile::reply::Ending;
 use crate::run_id::RunId;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// A command whose effects go to layers.
@@ -17,6 +19,40 @@ pub(super) struct HeldRun {
     store: ChangeStore,
     id: String,
     in_use: LayersInUse,
+    /// The session whose layers they are, by owner and name.
+    session: Option<SessionName>,
+}
+
+type SessionName = (String, String);
+
+/// The changes of sessions whose effects are held: one for all calls of each.
+#[derive(Default)]
+pub(super) struct HeldSessions(Mutex<HashMap<SessionName, String>>);
+
+impl HeldSessions {
+    fn all(&self) -> MutexGuard<'_, HashMap<SessionName, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The change of a session, if it has one that is still open.
+    fn of(&self, session: &SessionName) -> Option<String> {
+        self.all().get(session).cloned()
+    }
+
+    /// What the next call of a session does belongs to this change.
+    fn begin(&self, session: &SessionName, id: &str) {
+        self.all().insert(session.clone(), id.to_owned());
+    }
+
+    /// Forgets the sessions of an owner that is gone: their changes are held.
+    pub(super) fn end_of(&self, owner: &str) {
+        self.all().retain(|(other, _), _| other != owner);
+    }
+
+    /// What the next call of a session does belongs to another change.
+    fn end(&self, session: &SessionName) {
+        self.all().remove(session);
+    }
 }
 
 /// Finishes what a process that died had begun to apply or undo, before anybody asks for it.
@@ -32,13 +68,21 @@ pub(super) fn finish_what_is_left(config: &Config) {
 }
 
 impl EngineCore {
-    /// Makes the layers of a command, if its effects are not real at once.
-    pub(super) async fn hold(&self, plan: &Plan, id: &RunId) -> Result<Option<HeldRun>, Ending> {
+    /// Makes the layers of a command, if its effects are not real at once; those of a session are
+    /// there after its first call.
+    pub(super) async fn hold(
+        &self,
+        plan: Plan,
+        id: &RunId,
+    ) -> Result<(Plan, Option<HeldRun>), Ending> {
+        let session = plan.vessel.session().map(|session| &session.key);
+        let session = session.filter(|_| !self.keepers.is_for_one_call());
+        let session = session.map(|key| (key.owner.clone(), key.name.clone()));
         let confinement = plan.restraint.as_ref();
         let confinement = confinement.and_then(|held| held.confinement.as_ref());
         let Some(layers) = made_for(confinement).map(<[_]>::to_vec) else {
             if plan.effects == Effects::Now {
-                return Ok(None);
+                return Ok((plan, None));
             }
             // A command that may write nothing changes nothing.
             let text = "effects can't be held: the command may write no directory";
@@ -48,6 +92,22 @@ impl EngineCore {
             ));
         };
         let store = ChangeStore::in_state(&self.config.state_dir);
+        if let Some(session) = &session
+            && let Some(id) = self.held_sessions.of(session)
+        {
+            let (name, looking) = (id.clone(), store.clone());
+            let going_on = errand::read(move |_| Ok(looking.go_on(&name)));
+            if let Ok(Some(in_use)) = done(going_on.await) {
+                let plan = plan.in_layers_of(store.directory(), &id);
+                let held = HeldRun {
+                    store,
+                    id,
+                    in_use,
+                    session: Some(session.clone()),
+                };
+                return Ok((plan, Some(held)));
+            }
+        }
         let (held_in, name) = (store.clone(), id.as_str().to_owned());
         let (id, cwd) = (name.clone(), plan.cwd.path.clone());
         let command = plan.job.spec.command.clone();
@@ -58,24 +118,41 @@ impl EngineCore {
             store.prune_now_and_then(limits.max_age, limits.total_bytes);
             store.prepare((&id, &command), &cwd, &layers, is_undoable)
         });
-        match done(making.await) {
-            Ok(in_use) => Ok(Some(HeldRun {
-                store: held_in,
-                id: name,
-                in_use,
-            })),
-            Err(error) => Err(Ending::Failed(error, None)),
+        let in_use = done(making.await).map_err(|error| Ending::Failed(error, None))?;
+        if let Some(session) = &session {
+            self.held_sessions.begin(session, &name);
         }
+        let held = HeldRun {
+            store: held_in,
+            id: name,
+            in_use,
+            session,
+        };
+        Ok((plan, Some(held)))
     }
 
     /// What a command whose effects were held did.
     pub(super) async fn settle(&self, held: HeldRun, run: &mut Result<PlanOutcome, RunFailure>) {
-        let HeldRun { store, id, in_use } = held;
-        drop(in_use);
+        let HeldRun {
+            store,
+            id,
+            in_use,
+            session,
+        } = held;
+        let is_session = session.is_some();
+        if !is_session {
+            drop(in_use);
+        }
         match run {
             Ok(PlanOutcome::Ended(run)) => {
                 let name = id.clone();
-                let settling = errand::read(move |_| store.settle(&name));
+                let settling = errand::read(move |_| {
+                    if is_session {
+                        store.so_far(&name)
+                    } else {
+                        store.settle(&name)
+                    }
+                });
                 match done(settling.await) {
                     Ok(changes) => run.changes = Some(Box::new(changes)),
                     Err(error) => run
@@ -84,8 +161,13 @@ impl EngineCore {
                 }
             }
             Ok(PlanOutcome::Backgrounded(job)) => {
+                // The job has the shell, and the layers with it.
+                if let Some(session) = &session {
+                    self.held_sessions.end(session);
+                }
                 job.notes.push(ChangesSummary::running(id).line());
             }
+            Err(_) if is_session => {}
             Err(RunFailure::CancelledBeforeStart | RunFailure::TooManyJobs(_)) => {
                 store.drop_unused(&id);
             }

@@ -111,6 +111,7 @@ impl Engine {
     /// Ends the sessions of an owner that makes no more calls: its client is gone. Its jobs go on.
     pub fn forget_owner(&self, owner: &str) {
         self.0.sessions.end_of(owner);
+        self.0.held_sessions.end_of(owner);
         self.0.terminals.end_of(owner);
     }
 }

@@ -31,7 +31,7 @@ impl EngineCore {
         if let Some(watch) = &mut watch {
             watch.behind(plan.veil());
         }
-        let held = Box::pin(self.hold(&plan, id)).await?;
+        let (plan, held) = Box::pin(self.hold(plan, id)).await?;
         let (plan, mut run) = self
             .run_or_repeat((plan, ticket), (request, call), watch)
             .await;

@@ -134,6 +134,8 @@ pub struct SessionKey {
     pub rc_script: Option<PathBuf>,
     /// The shell's environment.
     pub env: Arc<Variables>,
+    /// Whether what it does to files is held.
+    pub is_held: bool,
 }
 
 impl SessionKey {
@@ -222,8 +224,9 @@ fn own_terms(profile: &Profile, request: &Request, config: &Config) -> Option<&'
         Some("with its own limits")
     } else if asked.is_some_and(|asked| asked != confinement::configured(profile, config)) {
         Some("with its own confinement")
-    } else if confinement::effects(config, request).is_ok_and(|at| at != Effects::Now) {
-        Some("whose effects are held or can be undone")
+    } else if confinement::effects(config, request).is_ok_and(|at| at == Effects::Undoable) {
+        // Its changes are applied when it ends, and a shell that lives on would not see that.
+        Some("whose effects can be undone")
     } else {
         None
     }
@@ -282,6 +285,7 @@ fn plan_session(
         is_kept_out(wish, name, value)
     });
     let own: Vec<_> = variables_of_call(wish).collect();
+    let is_held = confinement::effects(config, request).is_ok_and(|at| at == Effects::Hold);
     let explicit = request.cwd.is_some().then_some(&*cwd.path);
     Ok(Some(SessionPlan {
         enters: None,
@@ -296,14 +300,15 @@ fn plan_session(
             prefix: config.prefix.clone(),
             rc_script: None,
             env,
+            is_held,
         },
         home: surroundings.cwd.clone(),
         text: evaluated(text, &own, explicit),
         run: told_run(wish).unwrap_or_default().to_owned(),
         directory: directory_after(explicit),
         overlap: match profile.session.overlap_of(request) {
-            // Another shell than the session's could not be restarted for it.
-            _ if request.restart => Overlap::Wait,
+            // Another shell than the session's could not be restarted for it, and has other layers.
+            _ if request.restart || is_held => Overlap::Wait,
             overlap => overlap,
         },
     }))

@@ -10,6 +10,7 @@
 //! | `confinement` | what confined commands can do, as root and as nobody, at each level; what can't be confined |
 //! | `contracts` | every case id of the profiles' documents has a test, and every decision |
 //! | `default_profile` | our own profile: directory, environment, stdin, limits, window |
+//! | `effects` | effects on real layers, as root and as nobody: applied as the plain command leaves them, undone as before |
 //! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
 //! | `faults` | bad input, hostile commands, killed processes, full disks: a clear reply in bounded time, nothing left |
 //! | `guard` | what the guard denies never runs; who is asked; what the environment can't slip past it |
@@ -63,6 +64,7 @@ mod contracts;
 mod default_profile;
 #[path = "../../../bashd-script/tests/it/documented.rs"]
 mod documented;
+mod effects;
 mod engine_under_test;
 mod faults;
 mod guard;

@@ -1,5 +1,5 @@
-//! What others do while a change is applied, or after the death of who applied it: nothing of theirs
-//! is lost, and what is left to do is done or told.
+//! What others do while a change is applied, or after the death of who applied it: nothing of
+//! theirs is lost, and what is left to do is done or told.
 
 use super::{Case, ID, dying, picture, scratch};
 use crate::changes::journal::{Stop, TradeWay};
@@ -84,7 +84,7 @@ impl Scene {
         let passes = dying(renames + 1);
         let died = self
             .store
-            .trade(&lock, ID, &Moved::default(), TradeWay::Forwards, &passes);
+            .trade(&lock, (ID, &Moved::default()), TradeWay::Forwards, &passes);
         assert!(died.is_err());
     }
 }
@@ -182,7 +182,7 @@ fn nothing_is_moved_into_a_directory_that_took_the_place_of_the_real_one() {
     };
     let prepared = scene
         .store
-        .prepare(("other", "y"), &away, &[other.clone()], false);
+        .prepare(("other", "y"), &away, std::slice::from_ref(&other), false);
     drop(prepared.unwrap());
     fs::write(other.upper().join("third"), "3").unwrap();
     scene.store.settle("other").unwrap();
@@ -215,7 +215,7 @@ fn a_rename_that_is_refused_takes_the_others_back() {
     let lock = scene.store.lock().unwrap();
     let refused = scene
         .store
-        .trade(&lock, ID, &Moved::default(), TradeWay::Forwards, &meddle);
+        .trade(&lock, (ID, &Moved::default()), TradeWay::Forwards, &meddle);
     let Err(ChangeFailure::Failed(error)) = refused else {
         panic!("{refused:?}");
     };
@@ -334,4 +334,26 @@ fn layers_that_a_command_is_about_to_use_are_not_taken_for_those_of_one_that_end
     assert_eq!(scene.store.list().unwrap()[0].state(), ChangeState::Running);
     drop(prepared.unwrap());
     assert!(scene.store.list().unwrap().is_empty());
+}
+
+#[test]
+fn what_can_not_be_noted_is_taken_back() {
+    let scene = Scene::written();
+    let own = scene.directory.path().join("state/changes").join(ID);
+    // As on a full disk: there is no room for the new record.
+    fs::create_dir(own.join("record.new")).unwrap();
+    let refused = scene.store.apply(ID, &Moved::default());
+    let Err(ChangeFailure::Failed(error)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(error.to_string().contains("nothing was changed"), "{error}");
+    assert_eq!(scene.texts(), ["old"; 5]);
+    assert!(!scene.journal().exists());
+    fs::remove_dir(own.join("record.new")).unwrap();
+    let force = Moved {
+        force: true,
+        paths: &[],
+    };
+    scene.store.apply(ID, &force).unwrap();
+    assert_eq!(scene.texts(), ["new!"; 5]);
 }

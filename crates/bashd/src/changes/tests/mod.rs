@@ -237,7 +237,8 @@ impl Case {
             TradeWay::Forwards
         };
         let lock = self.store.lock().unwrap();
-        self.store.trade(&lock, ID, &Moved::default(), way, passes)
+        self.store
+            .trade(&lock, (ID, &Moved::default()), way, passes)
     }
 
     /// Recovers as whoever comes next, passing these points.

@@ -322,15 +322,23 @@ pub fn level(state: &Path) -> Result<ConfinementInForce, Trouble> {
 /// Others lock a layer only for a moment, to see whether it is in use.
 const LAYER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Locks the layers of a confinement, so that nobody applies or removes one that is in use.
+/// Locks the layers of a confinement, so that nobody applies or removes one that is in use, and no
+/// second view has it: the kernel would let two of them write into one.
 fn lock_layers(confinement: &Confinement) -> io::Result<Vec<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let locked = confinement.layers.iter().map(|layer| {
-        let directory = rustix::fs::open(&layer.directory, flags, Mode::empty())?;
-        lock_within(&directory, LockKind::Shared, LAYER_PATIENCE)?;
-        Ok(directory)
-    });
-    locked.collect()
+    let mut locked = Vec::new();
+    for layer in &confinement.layers {
+        let own = [
+            (layer.directory.clone(), LockKind::Shared),
+            (layer.work(), LockKind::Exclusive),
+        ];
+        for (path, kind) in own {
+            let directory = rustix::fs::open(&path, flags, Mode::empty())?;
+            lock_within(&directory, kind, LAYER_PATIENCE)?;
+            locked.push(directory);
+        }
+    }
+    Ok(locked)
 }
 
 fn reason_text(trouble: &Trouble) -> String {

@@ -3,6 +3,7 @@
 //! Everything is read from the state directory: no engine, and no keeper of our own.
 
 mod attach;
+mod leaving;
 mod screen;
 mod show;
 mod wait;

@@ -98,10 +98,11 @@ async fn at_terminal(desk: &JobsDesk, job: &Job, printer: &Printer) -> Result<Le
             let size = terminal::size().unwrap_or(theirs.size());
             ours.paint(&theirs.by_now(size).await);
         }
-        let typed = match early.take() {
-            Some(typed) => typed,
+        let typed = if let Some(typed) = early.take() {
+            typed
+        } else {
             // A key is never kept waiting by what the program writes.
-            None => tokio::select! {
+            tokio::select! {
                 biased;
                 typed = ours.typed() => typed,
                 _ = resized.recv() => {
@@ -118,7 +119,7 @@ async fn at_terminal(desk: &JobsDesk, job: &Job, printer: &Printer) -> Result<Le
                     }
                     None => return Ok(Left::Ended),
                 },
-            },
+            }
         };
         let (bytes, leaves) = leaving.typed(&typed, Instant::now());
         keyboard.type_bytes(bytes);

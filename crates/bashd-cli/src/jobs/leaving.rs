@@ -96,8 +96,7 @@ fn pressed(numbers: &[u8], last: u8) -> Option<Pressed> {
     let text = std::str::from_utf8(numbers).ok()?;
     let parts: Vec<&str> = text.split(';').collect();
     let (key, modifiers) = match (last, parts.as_slice()) {
-        (b'u', [key, modifiers, ..]) => (*key, *modifiers),
-        (b'~', ["27", modifiers, key]) => (*key, *modifiers),
+        (b'u', [key, modifiers, ..]) | (b'~', ["27", modifiers, key]) => (*key, *modifiers),
         _ => return None,
     };
     // A key may have other forms after a colon, and modifiers what happened to it.

@@ -34,12 +34,14 @@ pub(crate) struct AnswerPause {
 }
 
 impl AnswerPause {
-    /// The question with this id is shown, or none.
-    pub(crate) fn shows(&mut self, id: Option<&str>, now: Instant) {
+    /// The question with this id is shown, or none; returns whether it is a new one.
+    pub(crate) fn shows(&mut self, id: Option<&str>, now: Instant) -> bool {
         let before = self.question.as_ref().map(|(before, _)| before.as_str());
-        if before != id {
-            self.question = id.map(|id| (id.to_owned(), now));
+        if before == id {
+            return false;
         }
+        self.question = id.map(|id| (id.to_owned(), now));
+        id.is_some()
     }
 
     /// Something was typed.

@@ -44,11 +44,6 @@ impl LeaveWatch {
     /// What of these bytes is for the program, and whether the person leaves.
     pub(super) fn typed(&mut self, bytes: &[u8], now: Instant) -> (Vec<u8>, ControlFlow<()>) {
         let mut passed = Vec::with_capacity(bytes.len());
-        if self.sequence.len() == 1 {
-            // It came alone: somebody pressed Esc.
-            self.sequence.clear();
-            self.last = None;
-        }
         for byte in bytes {
             passed.push(*byte);
             let length = self.sequence.len() + 1;
@@ -66,6 +61,11 @@ impl LeaveWatch {
                 passed.truncate(passed.len().saturating_sub(length));
                 return (passed, ControlFlow::Break(()));
             }
+        }
+        if bytes == b"\x1b" {
+            // It came alone: somebody pressed Esc.
+            self.sequence.clear();
+            self.last = None;
         }
         (passed, ControlFlow::Continue(()))
     }

@@ -92,7 +92,10 @@ impl TopApp {
     /// answered by a key for another.
     pub(super) fn settle(&mut self, now: Instant) {
         let asks = self.asks().map(|call| call.id.clone());
-        self.pause.shows(asks.as_deref(), now);
+        if self.pause.shows(asks.as_deref(), now) {
+            // What was said about the last one would hide the keys for this one.
+            self.remark.clear();
+        }
     }
 
     /// The selected call, if it asks.

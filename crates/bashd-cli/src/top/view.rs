@@ -390,7 +390,8 @@ mod tests {
     fn opened_output_is_wrapped_and_scrolls_to_its_beginning() {
         let mut app = TopApp::new(some());
         app.key(&KeyEvent::from(KeyCode::Enter), Instant::now());
-        app.output = vec!["0123456789".repeat(60), "last".to_owned()];
+        let numbers: Vec<String> = (0..100).map(|number| format!("{number:06}")).collect();
+        app.output = vec![numbers.concat(), "last".to_owned()];
         let rows = |app: &TopApp| shown(app, (60, 8));
         assert!(rows(&app).contains("last"), "{}", rows(&app));
         for _ in 0..3 {
@@ -399,7 +400,8 @@ mod tests {
         let first = rows(&app);
         // Title, state, and then the first row of the output.
         let row = first.lines().nth(2).unwrap();
-        assert_eq!(row, "0123456789".repeat(6), "{first}");
+        assert!(row.starts_with("000000000001"), "{first}");
+        assert_eq!(row.len(), 60, "{first}");
         assert!(!first.contains("last"), "{first}");
         // It is no further than that, so the first key down moves it.
         app.key(&KeyEvent::from(KeyCode::Down), Instant::now());

@@ -84,7 +84,7 @@ fn dialling(bench: &Bench, machine: &FarMachine) -> Result<Engine> {
     }
     let kind = PlaceKind::Ssh {
         host: "far".to_owned(),
-        bin: far_machine::BASHD.to_owned(),
+        bin: Some(far_machine::BASHD.to_owned()),
     };
     let mut config = bashd::Config::new(bench.home().join("state"));
     config.places = vec![PlaceSettings::new("far", kind)];

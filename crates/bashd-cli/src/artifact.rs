@@ -37,15 +37,23 @@ pub(crate) fn list(
     } else if stored.is_empty() {
         printer.remark(Paint::Hint, "artifact:", "nothing is stored");
     } else {
-        let head = format!(
-            "{:>6}  {:<19}  {:>8}  {:>10}  {:>8}  {:<8}  {:<13}  {:<20}  {}",
-            "ID", "TIME", "SIZE", "LINES", "DROPPED", "PROFILE", "KIND", "RUN", "COMMAND"
-        );
+        let columns = Printer::columns().filter(|_| Printer::is_terminal());
+        let head = match columns {
+            Some(_) => format!("{:>6}  {:<19}  {:>8}  COMMAND", "ID", "TIME", "SIZE"),
+            None => format!(
+                "{:>6}  {:<19}  {:>8}  {:>10}  {:>8}  {:<8}  {:<13}  {:<20}  {}",
+                "ID", "TIME", "SIZE", "LINES", "DROPPED", "PROFILE", "KIND", "RUN", "COMMAND"
+            ),
+        };
         let head = page.paint(Paint::Title, &head);
         page.line(head)?;
         for summary in &stored {
-            let command = commands.get(&*summary.run).map(String::as_str);
-            page.line(row(summary, command.unwrap_or("?")))?;
+            let command = commands.get(&*summary.run).map_or("?", String::as_str);
+            let command = for_people::one_line(command);
+            match columns {
+                Some(columns) => block(&mut page, summary, &command, columns)?,
+                None => page.line(row(summary, &command))?,
+            }
         }
     }
     page.finish()?;
@@ -72,18 +80,41 @@ fn commands<'a>(stored: &'a [Summary], settings: &ConfigInForce) -> BTreeMap<&'a
     found
 }
 
+/// An artifact at a terminal: what one looks for, and below it the rest.
+fn block(
+    page: &mut BufferedStdout,
+    summary: &Summary,
+    command: &str,
+    columns: usize,
+) -> Result<(), Failure> {
+    let before = format!(
+        "{:>6}  {}  {:>8}  ",
+        summary.id,
+        time(summary),
+        for_people::size(summary.bytes)
+    );
+    for line in for_people::entry(&before, 6 + 2 + 19 + 2 + 8 + 2, command, columns) {
+        page.line(line)?;
+    }
+    let lines = for_people::count(summary.lines, "line");
+    let dropped = for_people::size(summary.dropped_bytes);
+    let about = format!(
+        "{lines}, {dropped} dropped · {} · {} · {}",
+        for_people::one_line(&summary.profile),
+        summary.kind.name(),
+        summary.run
+    );
+    for line in for_people::wrapped(&about, 4, Some(columns)) {
+        page.line(page.paint(Paint::Faint, &format!("    {line}")))?;
+    }
+    Ok(())
+}
+
 fn row(summary: &Summary, command: &str) -> String {
-    /// Columns before the command.
-    const BEFORE: usize = 6 + 2 + 19 + 2 + 8 + 2 + 10 + 2 + 8 + 2 + 8 + 2 + 13 + 2 + 20 + 2;
-    let command = for_people::one_line(command);
-    let room = Printer::columns().map(|columns| columns.saturating_sub(BEFORE).max(16));
-    let command = room.map_or(command.clone(), |room| for_people::cut(&command, room));
-    let time = Timestamp::from_millisecond(summary.created_ms as i64).unwrap_or_default();
-    let time = time.to_zoned(surroundings::time_zone());
     format!(
         "{:>6}  {}  {:>8}  {:>10}  {:>8}  {:<8}  {:<13}  {:<20}  {command}",
         summary.id,
-        time.strftime("%Y-%m-%d %H:%M:%S"),
+        time(summary),
         for_people::size(summary.bytes),
         summary.lines,
         for_people::size(summary.dropped_bytes),
@@ -91,6 +122,12 @@ fn row(summary: &Summary, command: &str) -> String {
         summary.kind.name(),
         summary.run,
     )
+}
+
+fn time(summary: &Summary) -> String {
+    let time = Timestamp::from_millisecond(summary.created_ms as i64).unwrap_or_default();
+    let time = time.to_zoned(surroundings::time_zone());
+    time.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// Prints a part of an artifact.

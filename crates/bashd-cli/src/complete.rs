@@ -3,6 +3,7 @@
 //! The shells' scripts hand over the words so far and get one candidate a line, a tab and what it
 //! is. Nothing is printed where the script's own words will do.
 
+use crate::args::Cli;
 use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::for_people::{cut, one_line};
@@ -10,10 +11,12 @@ use crate::print::Printer;
 use crate::profiles;
 use crate::settings::ConfigInForce;
 use bashd::artifact::ArtifactStore;
+use bashd::changes::ChangeStore;
 use bashd::config::{KEYS, ValueKind};
 use bashd::guard::RULES;
 use bashd::jobs::{FarJobs, Jobs, Whose};
 use bashd::ledger::{Ledger, RecordQuery};
+use clap::{Arg, CommandFactory};
 
 /// Calls that are offered.
 const CALLS: usize = 30;
@@ -34,6 +37,7 @@ enum WantedNames {
     Keys,
     Artifacts,
     Calls,
+    Changes,
     Places,
 }
 
@@ -99,6 +103,15 @@ fn candidates(before: &[String], current: &str, settings: &ConfigInForce) -> Vec
                 .map(|summary| (summary.id.to_string(), summary.run))
                 .collect()
         }
+        Some(WantedNames::Changes) => {
+            let changes = ChangeStore::in_state(&settings.config.state_dir)
+                .list()
+                .unwrap_or_default();
+            let changes = changes.iter();
+            changes
+                .map(|change| (change.id().to_owned(), change.command().to_owned()))
+                .collect()
+        }
         Some(WantedNames::Calls) => {
             let ledger = Ledger::new(settings.config.ledger, settings.config.ledger_dir());
             let records = ledger.read(RecordQuery::default()).into_iter().flatten();
@@ -136,9 +149,9 @@ fn wanted(before: &[String]) -> Option<WantedNames> {
             _ => {}
         }
     }
-    let mut names = before.iter().filter(|word| !word.starts_with('-'));
-    let (first, second) = (names.next()?.as_str(), names.next().map(String::as_str));
-    match (first, second) {
+    let names = subcommands(before);
+    let mut names = names.iter().copied();
+    match (names.next()?, names.next()) {
         ("jobs", Some("show" | "output" | "follow" | "screen" | "rename")) => {
             Some(WantedNames::Jobs(JobChoice::All))
         }
@@ -150,8 +163,38 @@ fn wanted(before: &[String]) -> Option<WantedNames> {
         ("log", Some("show")) => Some(WantedNames::Calls),
         ("rules", None) => Some(WantedNames::Rules),
         ("places", Some("check")) => Some(WantedNames::Places),
+        ("undo", None) | ("changes", Some("show" | "apply" | "discard" | "undo")) => {
+            Some(WantedNames::Changes)
+        }
         _ => None,
     }
+}
+
+/// The words that are neither options nor their values.
+fn subcommands(words: &[String]) -> Vec<&str> {
+    let mut command = Cli::command();
+    command.build();
+    let mut at = &command;
+    let mut names = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let Some(option) = word.strip_prefix('-') else {
+            names.push(word.as_str());
+            at = at.find_subcommand(word).unwrap_or(at);
+            continue;
+        };
+        let is_it = |argument: &&Arg| match option.strip_prefix('-') {
+            Some(long) => argument.get_long() == Some(long),
+            None => argument
+                .get_short()
+                .is_some_and(|short| option == short.to_string()),
+        };
+        let known = at.get_arguments().find(is_it);
+        if known.is_some_and(|argument| argument.get_action().takes_values()) {
+            words.next();
+        }
+    }
+    names
 }
 
 /// The values that `--set KEY=` can be followed by. bash hands over `KEY`, `=` and the value as
@@ -208,6 +251,19 @@ mod tests {
             ("artifact read", Some(WantedNames::Artifacts)),
             ("log show", Some(WantedNames::Calls)),
             ("rules", Some(WantedNames::Rules)),
+            (
+                "--config file jobs kill",
+                Some(WantedNames::Jobs(JobChoice::Running)),
+            ),
+            (
+                "--set a=b jobs --color never kill",
+                Some(WantedNames::Jobs(JobChoice::Running)),
+            ),
+            ("--config=file log show", Some(WantedNames::Calls)),
+            ("--config jobs kill", None),
+            ("undo", Some(WantedNames::Changes)),
+            ("changes apply", Some(WantedNames::Changes)),
+            ("run --on", Some(WantedNames::Places)),
             ("", None),
         ] {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();

@@ -1,5 +1,6 @@
 //! Numbers and texts as people read them: short durations, short sizes, one line of bounded width.
 
+use crate::render::{StyledLine, Tone};
 use std::fmt::Display;
 use unicode_width::UnicodeWidthChar;
 
@@ -84,7 +85,11 @@ pub(crate) fn wrapped(text: &str, taken: usize, columns: Option<usize>) -> Vec<S
     let Some(columns) = columns else {
         return vec![text.to_owned()];
     };
-    let most = columns.saturating_sub(taken).max(LEAST);
+    words_in_lines(text, columns.saturating_sub(taken).max(LEAST))
+}
+
+/// A text in lines of so many columns that break between words; a longer word has its own.
+fn words_in_lines(text: &str, most: usize) -> Vec<String> {
     let width = |text: &str| {
         text.chars()
             .filter_map(UnicodeWidthChar::width)
@@ -103,6 +108,62 @@ pub(crate) fn wrapped(text: &str, taken: usize, columns: Option<usize>) -> Vec<S
         }
     }
     lines
+}
+
+/// A text in rows of a drawn screen: broken between words, and inside of those that are longer than
+/// a row.
+pub(crate) fn rows(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(2);
+    let mut rows = Vec::new();
+    for line in words_in_lines(text, columns) {
+        let line = StyledLine::new(Tone::Plain, line);
+        rows.extend(line.wrapped(columns).iter().map(StyledLine::text));
+    }
+    rows
+}
+
+/// An entry of a list at a terminal of so many columns: what stands before, which takes so many,
+/// and a text beside it or, where there is little room, below it.
+pub(crate) fn entry(before: &str, taken: usize, text: &str, columns: usize) -> Vec<String> {
+    /// With less room than this a text that does not fit goes below.
+    const ENOUGH: usize = 40;
+    let room = columns.saturating_sub(taken);
+    let fits = text
+        .chars()
+        .filter_map(UnicodeWidthChar::width)
+        .sum::<usize>()
+        <= room;
+    if fits || room >= ENOUGH {
+        let lines = wrapped(text, taken, Some(columns)).into_iter();
+        return lines
+            .enumerate()
+            .map(|(number, line)| match number {
+                0 => format!("{before}{line}"),
+                _ => format!("{:taken$}{line}", ""),
+            })
+            .collect();
+    }
+    let below = wrapped(text, 4, Some(columns)).into_iter();
+    let below = below.map(|line| format!("    {line}"));
+    std::iter::once(before.trim_end().to_owned())
+        .chain(below)
+        .collect()
+}
+
+/// As many of these parts as fit, each with its rank, in their order and between two blanks: those
+/// with the highest rank are left out first.
+pub(crate) fn fitting(parts: &[(u8, &str)], columns: usize) -> String {
+    let mut kept = parts.to_vec();
+    loop {
+        let texts: Vec<&str> = kept.iter().map(|(_, text)| *text).collect();
+        let text = format!(" {} ", texts.join(" · "));
+        let least = kept.iter().map(|(rank, _)| *rank).max();
+        if kept.len() < 2 || text.chars().count() <= columns {
+            return text;
+        }
+        let place = kept.iter().rposition(|(rank, _)| Some(*rank) == least);
+        kept.remove(place.unwrap_or(0));
+    }
 }
 
 #[cfg(test)]
@@ -162,6 +223,45 @@ mod tests {
             ["the quick brown fox", "jumps over the lazy dog"]
         );
         assert_eq!(wrapped("", 0, Some(80)), [""]);
+    }
+
+    #[test]
+    fn rows_break_words_that_are_longer_than_they() {
+        assert_eq!(rows("ab abcdefgh c", 4), ["ab", "abcd", "efgh", "c"]);
+        assert_eq!(rows("", 4), [""]);
+        assert_eq!(rows("日本語", 4), ["日本", "語"]);
+    }
+
+    #[test]
+    fn a_text_stands_beside_or_below_and_never_beyond_the_edge() {
+        let text = "for i in $(seq 20); do echo alpha beta gamma; done";
+        assert_eq!(entry("exit 0  ", 8, "true", 20), ["exit 0  true"]);
+        assert_eq!(
+            entry("exit 0  ", 8, text, 50),
+            [
+                "exit 0  for i in $(seq 20); do echo alpha beta",
+                "        gamma; done"
+            ]
+        );
+        assert_eq!(
+            entry("exit 0  ", 30, text, 60),
+            [
+                "exit 0",
+                "    for i in $(seq 20); do echo alpha beta gamma; done"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_matters_least_is_left_out_first() {
+        let parts = [(2, "arrows choose"), (1, "enter opens"), (0, "q quits")];
+        assert_eq!(
+            fitting(&parts, 40),
+            " arrows choose · enter opens · q quits "
+        );
+        assert_eq!(fitting(&parts, 38), " enter opens · q quits ");
+        assert_eq!(fitting(&parts, 10), " q quits ");
+        assert_eq!(fitting(&parts, 2), " q quits ");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The `bashd` binary: parses, calls a front end, turns the result into an exit status.
 
 mod acp;
+mod answering;
 mod args;
 mod artifact;
 mod changes;

@@ -125,7 +125,10 @@ fn escaped(text: &str) -> String {
 
 fn find(command: &Command, name: &str) -> Result<Command, Failure> {
     command.find_subcommand(name).cloned().ok_or_else(|| {
-        let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        let shown = command
+            .get_subcommands()
+            .filter(|known| !known.is_hide_set());
+        let names: Vec<&str> = shown.map(Command::get_name).collect();
         Failure::new(
             FailureKind::Usage,
             format!("there is no subcommand `{name}`"),

@@ -67,7 +67,7 @@ pub(crate) fn stats(
     } else if found.rows.is_empty() {
         printer.remark(Paint::Hint, "stats:", "no recorded call was minimized");
     } else if arguments.graph {
-        graph(&mut page, &found)?;
+        graph(&mut page, &found, &counting)?;
     } else {
         table(&mut page, &found, &counting)?;
     }
@@ -108,7 +108,7 @@ fn table(page: &mut BufferedStdout, found: &Savings, counting: &Counting) -> Res
 }
 
 /// What was saved by each command, as bars. A loss is a bar of another kind.
-fn graph(page: &mut BufferedStdout, found: &Savings) -> Result<(), Failure> {
+fn graph(page: &mut BufferedStdout, found: &Savings, counting: &Counting) -> Result<(), Failure> {
     /// Columns of a name, of a bar without a terminal, and of what is around them.
     const NAME: usize = 20;
     const BAR: usize = 40;
@@ -134,8 +134,12 @@ fn graph(page: &mut BufferedStdout, found: &Savings) -> Result<(), Failure> {
             format!("{about}{}", row.saved_tokens)
         ))?;
     }
+    let tokens = match counting {
+        Counting::Exact => format!("tokens of {TOKENIZER} saved"),
+        Counting::Estimated(_) => "tokens saved, estimated from bytes".to_owned(),
+    };
     let total = format!(
-        "{} of {} tokens of {TOKENIZER} saved",
+        "{} of {} {tokens}",
         found.total.saved_tokens, found.total.without_tokens
     );
     page.line(page.paint(Paint::Hint, &total))

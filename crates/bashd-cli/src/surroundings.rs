@@ -231,8 +231,16 @@ pub(crate) fn pager() -> Option<UserPager> {
 /// The user's editor, as a command line.
 pub(crate) fn editor() -> Option<OsString> {
     let usual = ["sensible-editor", "nano", "vim", "vi"].map(OsString::from);
-    let chosen = ["VISUAL", "EDITOR"].into_iter().find_map(set);
-    chosen.or_else(|| usual.into_iter().find(|name| finds(name)))
+    own_editor().or_else(|| usual.into_iter().find(|name| finds(name)))
+}
+
+fn own_editor() -> Option<OsString> {
+    ["VISUAL", "EDITOR"].into_iter().find_map(set)
+}
+
+/// Whether the user has named an editor.
+pub(crate) fn has_own_editor() -> bool {
+    own_editor().is_some()
 }
 
 /// Whether there is a program of this name.

@@ -1,7 +1,7 @@
 //! The user's terminal while somebody types at a program that runs elsewhere: bytes go through as
 //! they are, and the terminal is given back whatever happens.
 
-use bashd::exec::TerminalGuardian;
+use bashd::exec::{LEAVE_SCREEN, PLAIN_MODES, TerminalGuardian};
 use bashd::screen::{Cell, Colour, Screen, Size};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -23,10 +23,6 @@ const LOOK_EVERY: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
-
-/// Undoes what a program may have asked of the terminal, but for the alternate screen.
-const PLAIN_AGAIN: &str =
-    "\x1b[<u\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?1l\x1b[?25h\x1b[0m";
 
 /// Starts the guardian of a terminal that is about to be taken, before any thread exists.
 pub(crate) fn guard_early() -> Option<io::Result<TerminalGuardian>> {
@@ -90,6 +86,18 @@ impl TakenTerminal {
         let _ = out.write_all(bytes).and_then(|()| out.flush());
     }
 
+    /// Shows a program's screen as it is by now. It is drawn, not played again: a program's old
+    /// questions to its terminal would be answered once more.
+    pub(crate) fn paint(&mut self, screen: &Screen) {
+        if self.screen.is_alternate() && !screen.is_alternate() {
+            self.write(LEAVE_SCREEN.as_bytes());
+        } else if self.has_escapes {
+            // What was switched on for an earlier picture is switched on once.
+            self.write(PLAIN_MODES.as_bytes());
+        }
+        self.write(painting(screen).as_bytes());
+    }
+
     /// The terminal has another size.
     pub(crate) fn resized(&mut self, size: Size) {
         self.screen.resize(size);
@@ -110,11 +118,10 @@ impl Drop for TakenTerminal {
             let _ = reader.join();
         }
         let mut out = io::stdout().lock();
-        if self.has_escapes {
-            let _ = out.write_all(PLAIN_AGAIN.as_bytes());
-        }
         if self.screen.is_alternate() {
-            let _ = out.write_all(b"\x1b[?1049l");
+            let _ = out.write_all(LEAVE_SCREEN.as_bytes());
+        } else if self.has_escapes {
+            let _ = out.write_all(PLAIN_MODES.as_bytes());
         }
         let _ = out.flush();
         let _ = disable_raw_mode();
@@ -147,7 +154,7 @@ fn read(sender: &mpsc::Sender<Vec<u8>>, is_over: &AtomicBool) {
 }
 
 /// What puts a terminal into the state of this screen, without asking it anything.
-pub(crate) fn painting(screen: &Screen) -> String {
+fn painting(screen: &Screen) -> String {
     let mut text = String::new();
     if screen.is_alternate() {
         text.push_str("\x1b[?1049h");

@@ -36,7 +36,7 @@ pub(crate) fn changes(
         Some(ChangesAction::List(options)) => list(&store, options.json || arguments.json, printer),
         Some(ChangesAction::Show(options)) => show(&store, options, printer),
         Some(ChangesAction::Apply(options)) => {
-            let change = store.find(&options.id)?;
+            let change = find(&store, &options.id)?;
             let paths = absolute(&options.paths)?;
             let which = Moved {
                 paths: &paths,
@@ -46,7 +46,7 @@ pub(crate) fn changes(
         }
         Some(ChangesAction::Discard(options)) => {
             for id in &options.ids {
-                let change = store.find(id)?;
+                let change = find(&store, id)?;
                 store.discard(change.id())?;
                 printer.note(&format!("{} is discarded", change.id()));
             }
@@ -76,7 +76,7 @@ pub(crate) fn undo(
 ) -> Result<ExitStatus, Failure> {
     let store = ChangeStore::in_state(&settings.config.state_dir);
     let mut chosen = if let Some(id) = &arguments.id {
-        vec![store.find(id)?]
+        vec![find(&store, id)?]
     } else {
         let is_real =
             |change: &Change| matches!(change.state(), ChangeState::Applied | ChangeState::InPart);
@@ -154,6 +154,12 @@ fn moved(
     }
 }
 
+/// The change whose id begins so.
+fn find(store: &ChangeStore, id: &str) -> Result<Change, Failure> {
+    let found = store.find(id);
+    found.map_err(|error| Failure::from(error).hint("bashd changes lists them with their ids"))
+}
+
 fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitStatus, Failure> {
     let changes = store.list()?;
     let mut page = printer.list();
@@ -175,14 +181,22 @@ fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitSta
         );
         let head = page.paint(Paint::Title, &head);
         page.line(head)?;
+        let columns = Printer::columns().filter(|_| Printer::is_terminal());
         for change in &changes {
-            page.line(row(change))?;
+            let (before, command) = (row(change), for_people::one_line(change.command()));
+            let taken = before.len();
+            let lines = match columns {
+                Some(columns) => for_people::entry(&before, taken, &command, columns),
+                None => vec![format!("{before}{command}")],
+            };
+            lines.into_iter().try_for_each(|line| page.line(line))?;
         }
     }
     page.finish()?;
     Ok(ExitStatus::Success)
 }
 
+/// What stands before the command.
 fn row(change: &Change) -> String {
     let time = Timestamp::from_millisecond(change.began_ms() as i64).unwrap_or_default();
     let time = time.to_zoned(surroundings::time_zone());
@@ -192,11 +206,10 @@ fn row(change: &Change) -> String {
         summary.created, summary.modified, summary.deleted
     );
     format!(
-        "{:<20}  {}  {:<8}  {counts:>17}  {}",
+        "{:<20}  {}  {:<8}  {counts:>17}  ",
         change.id(),
         time.strftime("%Y-%m-%d %H:%M:%S"),
         summary.state,
-        for_people::one_line(change.command()),
     )
 }
 
@@ -206,7 +219,7 @@ fn show(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let change = match &options.id {
-        Some(id) => store.find(id)?,
+        Some(id) => find(store, id)?,
         None => store.list()?.pop().ok_or_else(|| {
             Failure::new(FailureKind::Usage, "there are no changes")
                 .hint("bashd try COMMAND makes one")

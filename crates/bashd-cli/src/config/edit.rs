@@ -6,6 +6,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::print::{Paint, Printer};
 use crate::settings::ConfigInForce;
 use crate::surroundings;
+use crate::terminal;
 use anyhow::Context;
 use std::fs;
 use std::io::{self, Write};
@@ -48,6 +49,14 @@ pub(crate) fn edit(everywhere: &Everywhere, printer: &Printer) -> Result<ExitSta
             anyhow::Error::new(error).context(context),
         )
     };
+    if !surroundings::has_own_editor() && !terminal::is_ours() {
+        return Err(
+            Failure::new(FailureKind::Usage, "edit needs a terminal").hint(format!(
+                "set EDITOR to a program that needs none, or edit {}",
+                path.display()
+            )),
+        );
+    }
     let is_new = create(&path).map_err(|error| failed("created", error))?;
     let before = fs::read(&path).map_err(|error| failed("read", error))?;
     let editor = surroundings::editor().ok_or_else(|| {
@@ -69,7 +78,8 @@ pub(crate) fn edit(everywhere: &Everywhere, printer: &Printer) -> Result<ExitSta
             let _ = fs::remove_file(&path);
         }
         let message = format!("the editor ended with {edited}: nothing else was done");
-        return Err(Failure::new(FailureKind::System, message));
+        return Err(Failure::new(FailureKind::System, message)
+            .hint("EDITOR names another: EDITOR=nano bashd config edit"));
     }
     let checked = ConfigInForce::load(everywhere, printer)
         .map_err(|failure| failure.hint("mend it: bashd config edit"))?;

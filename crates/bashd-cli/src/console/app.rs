@@ -1,5 +1,6 @@
 //! The console's state, and what each key does. What a line of the prompt does is in `words`.
 
+use super::asked_elsewhere::{self, AskedElsewhere};
 use super::complete::complete;
 use super::draw;
 use super::end_key::EndKeyWatch;
@@ -11,6 +12,7 @@ use super::prompt::Prompt;
 use super::question::{ConsoleQuestion, approver};
 use super::runs::{ConsoleRuns, RunNews};
 use super::welcome;
+use crate::answering::{self, AnswerPause};
 use crate::notify::{JobEnds, Notifier};
 use crate::render::{self, StyledLine};
 use bashd::Event;
@@ -27,6 +29,9 @@ use tokio::sync::mpsc;
 
 /// Rows of a page that hold no lines, and columns: the border.
 const FRAME: u16 = 2;
+
+/// What is said when Ctrl-D was for the command.
+const END_SENT: &str = "Ctrl-D went to the command; /quit quits";
 
 /// The terminal of a job, or of another bashd's command, that the user is watching.
 struct Watched {
@@ -71,6 +76,10 @@ pub(super) struct App {
     ending: EndKeyWatch,
     asked: mpsc::UnboundedReceiver<ConsoleQuestion>,
     questions: VecDeque<ConsoleQuestion>,
+    pause: AnswerPause,
+    elsewhere: AskedElsewhere,
+    /// Answers to other processes that are on their way.
+    answers: Vec<(String, ApprovalAnswer)>,
     welcome: Vec<StyledLine>,
     ends: JobEnds,
     pub(super) is_leaving: bool,
@@ -91,6 +100,7 @@ impl App {
         let (sender, asked) = mpsc::unbounded_channel();
         runs.engine().ask(approver(sender));
         let ends = JobEnds::new(Notifier::of(runs.engine().config()));
+        let elsewhere = AskedElsewhere::of(runs.engine().config());
         Self {
             ending: EndKeyWatch::by(runs.end_key()),
             welcome: welcome::lines(&ledger, &runs.engine().jobs()),
@@ -106,6 +116,9 @@ impl App {
             deed: None,
             asked,
             questions: VecDeque::new(),
+            pause: AnswerPause::default(),
+            elsewhere,
+            answers: Vec::new(),
             ends,
             is_leaving: false,
         }
@@ -132,8 +145,20 @@ impl App {
             let seen = jobs::page(&jobs, page, &pager.wanted_beside()).await;
             pager.show(seen);
         }
-        self.questions.retain(|question| !question.is_over());
+        self.attend_questions().await;
         self.lay_out(size);
+    }
+
+    /// Passes answers on, and looks which questions there are.
+    async fn attend_questions(&mut self) {
+        for (id, answer) in std::mem::take(&mut self.answers) {
+            self.remark = self.elsewhere.answer(&id, answer).await;
+        }
+        self.questions.extend(self.elsewhere.look());
+        let is_open = |id: &str| self.elsewhere.is_open(id);
+        self.questions.retain(|question| !question.is_over(is_open));
+        let first = self.questions.front().map(ConsoleQuestion::id);
+        self.pause.shows(first, Instant::now());
     }
 
     /// Gives the open page its newest lines, and rows of this width.
@@ -176,9 +201,10 @@ impl App {
         self.pager = Some(pager);
     }
 
-    /// The question that stands before everything else.
-    pub(super) fn question(&self) -> Option<&ConsoleQuestion> {
-        self.questions.front()
+    /// The question that stands before everything else, and whether keys answer it by now.
+    pub(super) fn question(&self) -> Option<(&ConsoleQuestion, bool)> {
+        let question = self.questions.front()?;
+        Some((question, self.pause.is_over(Instant::now())))
     }
 
     /// Shows a job; returns the remark about it.
@@ -241,7 +267,7 @@ impl App {
         if self.runs.is_empty() && written.is_none() {
             let (columns, rows) = size;
             let lines = self.welcome.iter().take(rows).cloned();
-            return lines.map(|line| line.cut(columns)).collect();
+            return lines.map(|line| line.shortened(columns)).collect();
         }
         self.runs.last_lines(size, written)
     }
@@ -289,7 +315,8 @@ impl App {
                 RunNews::Over => {
                     self.over = Over::Nobody;
                     // What was said since about something else stays.
-                    if [self.busy(), self.while_it_runs()].contains(&self.remark) {
+                    let went = END_SENT.to_owned();
+                    if [self.busy(), self.while_it_runs(), went].contains(&self.remark) {
                         self.remark.clear();
                     }
                 }
@@ -359,10 +386,13 @@ impl App {
     }
 
     fn key(&mut self, key: &KeyEvent, size: (u16, u16)) {
+        let now = Instant::now();
         if !self.questions.is_empty() {
-            self.decide(key);
+            self.decide(key, now);
+            self.pause.typed(now);
             return;
         }
+        self.pause.typed(now);
         if let Some(overlay) = self.overlay_mut() {
             let wish = overlay.key(key, Instant::now());
             self.grant(wish);
@@ -379,9 +409,7 @@ impl App {
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('d') if control && self.prompt.text().is_empty() => {
-                self.is_leaving = true;
-            }
+            KeyCode::Char('d') if control && self.prompt.text().is_empty() => self.end_input(),
             KeyCode::Char('c') if control => self.interrupt(),
             KeyCode::Char('t') if control => self.show_terminal(),
             KeyCode::Char('o') if control => self.runs.expand(),
@@ -405,18 +433,14 @@ impl App {
     }
 
     /// A key while a question is open.
-    fn decide(&mut self, key: &KeyEvent) {
-        if let Some(answer) = ConsoleQuestion::answer_of(key)
+    fn decide(&mut self, key: &KeyEvent, now: Instant) {
+        if self.pause.is_over(now)
+            && let Some(answer) = answering::answer_of(key)
             && let Some(question) = self.questions.pop_front()
         {
-            let said = match answer {
-                ApprovalAnswer::Once => "allowed once",
-                ApprovalAnswer::Session => "allowed in this session",
-                ApprovalAnswer::Always => "always allowed; `bashd grants` lists it",
-                ApprovalAnswer::Refused | ApprovalAnswer::Nobody => "denied",
-            };
-            said.clone_into(&mut self.remark);
-            question.answer(answer);
+            asked_elsewhere::said(answer).clone_into(&mut self.remark);
+            let elsewhere = question.answer(answer).map(|id| (id, answer));
+            self.answers.extend(elsewhere);
         }
     }
 
@@ -441,6 +465,18 @@ impl App {
                 }
                 self.prompt.set("");
             }
+        }
+    }
+
+    /// Ctrl-D: for the command, if one runs, as at its terminal; at an empty prompt it quits.
+    fn end_input(&mut self) {
+        match &self.runs.live {
+            Some(live) if live.has_terminal => {
+                live.overlay.end_input();
+                END_SENT.clone_into(&mut self.remark);
+            }
+            Some(_) => self.remark = self.busy(),
+            None => self.is_leaving = true,
         }
     }
 

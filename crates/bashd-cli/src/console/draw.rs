@@ -5,7 +5,10 @@ use super::jobs::OutputView;
 use super::overlay::Overlay;
 use super::pager::{Pager, SeenRow};
 use super::palette;
+use super::prompt::PromptRows;
 use super::question::{self, ConsoleQuestion};
+use crate::answering::NOT_YET;
+use crate::for_people;
 use crate::render::{self, Ink, InkStyle, Tone};
 use bashd::screen::{Cell, Colour};
 use ratatui::Frame;
@@ -45,8 +48,8 @@ impl ColorUse {
 
 /// Draws everything.
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, paint: ColorUse) {
-    let text = app.prompt().text();
-    let rows = (text.split('\n').count() as u16).clamp(1, MOST_PROMPT_ROWS);
+    let shown = app.prompt().rows(usize::from(frame.area().width));
+    let rows = (shown.rows.len() as u16).clamp(1, MOST_PROMPT_ROWS);
     let [above, remark, prompt] = Layout::vertical([
         Constraint::Min(1),
         Constraint::Length(1),
@@ -59,23 +62,33 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, paint: ColorUse) {
     let bar = bar(app, usize::from(remark.width));
     let style = Style::default().add_modifier(Modifier::REVERSED);
     frame.render_widget(Paragraph::new(bar).style(style), remark);
-    draw_prompt(frame, app, prompt);
+    draw_prompt(frame, app, &shown, prompt);
     if let Some(overlay) = app.overlay() {
         draw_overlay(frame, overlay, paint);
     } else if let Some(pager) = app.pager() {
         let (area, beside) = panes(frame.area(), pager.beside());
         let title = format!(" {} ", pager.title);
-        let block = Block::bordered().title(title).title_bottom(pager.footer());
+        let columns = usize::from(area.width.saturating_sub(2));
+        let footer = pager.footer(columns);
+        let block = Block::bordered().title(title).title_bottom(footer);
         let rows = pager.visible(usize::from(block.inner(area).height));
-        let rows: Vec<_> = rows.iter().map(|row| row_of(row, paint)).collect();
+        let rows: Vec<_> = rows
+            .into_iter()
+            .map(|row| row_of(row, columns, paint))
+            .collect();
         frame.render_widget(Clear, frame.area());
         frame.render_widget(Paragraph::new(rows).block(block), area);
         for (view, area) in pager.beside().iter().zip(beside.iter()) {
             draw_beside(frame, view, *area, paint);
         }
     }
-    if let Some(question) = app.question() {
-        draw_question(frame, question, paint);
+    if let Some((question, is_answerable)) = app.question() {
+        let keys = if is_answerable {
+            question::CHOICES.to_owned()
+        } else {
+            format!(" {NOT_YET} ")
+        };
+        draw_question(frame, question, &keys, paint);
     }
 }
 
@@ -90,7 +103,7 @@ fn bar(app: &App, columns: usize) -> String {
     let left = format!("[{}] {remark}", app.runs().doing());
     let place = app.runs().place();
     let room = columns.saturating_sub(render::width(&left) + 1);
-    format!("{left} {place:>room$}")
+    for_people::cut(&format!("{left} {place:>room$}"), columns)
 }
 
 /// Columns of a screen on which a list and an output stand side by side; below that, one above the
@@ -133,13 +146,12 @@ fn draw_beside(frame: &mut Frame<'_>, view: &OutputView, area: Rect, paint: Colo
 }
 
 /// A question stands in the middle, before whatever else is shown.
-fn draw_question(frame: &mut Frame<'_>, question: &ConsoleQuestion, paint: ColorUse) {
+fn draw_question(frame: &mut Frame<'_>, question: &ConsoleQuestion, keys: &str, paint: ColorUse) {
     let whole = frame.area();
     let width = whole.width.saturating_sub(4).clamp(1, 100);
     let inner = usize::from(width.saturating_sub(2));
     let lines = question.lines(inner);
-    let rows = lines.iter().flat_map(|line| line.wrapped(inner));
-    let rows: Vec<_> = rows.map(|row| line_of(&row, paint)).collect();
+    let rows: Vec<_> = lines.iter().map(|row| line_of(row, paint)).collect();
     let height = (rows.len() as u16 + 2).min(whole.height);
     let area = Rect::new(
         whole.x + (whole.width - width) / 2,
@@ -149,24 +161,17 @@ fn draw_question(frame: &mut Frame<'_>, question: &ConsoleQuestion, paint: Color
     );
     let block = Block::bordered()
         .title(" ! May this run? ")
-        .title_bottom(question::CHOICES)
+        .title_bottom(keys)
         .border_style(style_of(Tone::Warning, paint));
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(rows).block(block), area);
 }
 
-fn draw_prompt(frame: &mut Frame<'_>, app: &App, area: Rect) {
-    let text = app.prompt().text();
-    let rows: Vec<_> = text
-        .split('\n')
-        .enumerate()
-        .map(|(row, line)| format!("{} {line}", if row == 0 { '›' } else { ' ' }))
-        .collect();
-    let before = app.prompt().before_cursor();
-    let row = before.matches('\n').count() as u16;
-    let column = render::width(before.rsplit('\n').next().unwrap_or_default()) as u16 + 2;
+fn draw_prompt(frame: &mut Frame<'_>, app: &App, shown: &PromptRows, area: Rect) {
+    let (row, column) = (shown.cursor.0 as u16, shown.cursor.1 as u16);
     let hidden = row.saturating_sub(area.height.saturating_sub(1));
-    frame.render_widget(Paragraph::new(rows.join("\n")).scroll((hidden, 0)), area);
+    let text = shown.rows.join("\n");
+    frame.render_widget(Paragraph::new(text).scroll((hidden, 0)), area);
     let is_covered = app.overlay().is_some() || app.pager().is_some() || app.question().is_some();
     if !is_covered {
         let last = area.right().saturating_sub(1);
@@ -195,10 +200,13 @@ fn draw_overlay(frame: &mut Frame<'_>, overlay: &Overlay, paint: ColorUse) {
     };
     let end_key = overlay.ends_by();
     // What fits is said, the most important first.
-    let mut footer = format!(" {end_key} ends it · ctrl-t hides · input goes to the terminal ");
-    if render::width(&footer) + 2 > usize::from(width) {
-        footer = format!(" {end_key} ends it · ctrl-t hides ");
-    }
+    let ends = format!("{end_key} ends it");
+    let parts = [
+        (0, &*ends),
+        (1, "ctrl-t hides"),
+        (2, "input goes to the terminal"),
+    ];
+    let footer = for_people::fitting(&parts, usize::from(width.saturating_sub(2)));
     let block = Block::bordered().title(title).title_bottom(footer);
     let inner = block.inner(area);
     let rows = (0..size.rows()).map(|row| {
@@ -281,8 +289,8 @@ fn colour_of(colour: Colour, paint: ColorUse) -> Color {
     }
 }
 
-fn row_of(row: &SeenRow, paint: ColorUse) -> Line<'static> {
-    let line = line_of(&row.text, paint);
+fn row_of(row: SeenRow, columns: usize, paint: ColorUse) -> Line<'static> {
+    let line = line_of(&row.text.shortened(columns), paint);
     if row.is_selected {
         return line.patch_style(Modifier::REVERSED);
     }

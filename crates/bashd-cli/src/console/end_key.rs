@@ -2,7 +2,7 @@
 //! wherever it draws.
 
 use bashd::profile::rules;
-use bashd::screen::keys::{Code, KeyModes, KeyPress, Modifiers};
+use bashd::screen::keys::{self, Code, KeyModes, KeyPress, Modifiers};
 use std::time::{Duration, Instant};
 
 /// Within this time a key that is to be pressed twice must come again.
@@ -47,18 +47,10 @@ impl ConsoleEndKey {
                 rules::EndKey::Escape => Self::EscapeUnlessDrawn,
             });
         };
-        let key = |name: &str| {
-            let is_name = name.chars().count() > 1;
-            let key = KeyPress::named(name).filter(|_| is_name);
-            key.ok_or_else(|| format!("`console.end_key`: there is no key `{name}`"))
-        };
-        let mut words = name.split_whitespace();
-        match (words.next(), words.next(), words.next()) {
-            (Some(once), None, _) => key(once).map(Self::Once),
-            (Some(first), Some(second), None) if key(first)? == key(second)? => {
-                key(first).map(Self::Twice)
-            }
-            _ => Err(format!(
+        match keys::once_or_twice(name) {
+            Some((key, true)) => Ok(Self::Twice(key)),
+            Some((key, false)) => Ok(Self::Once(key)),
+            None => Err(format!(
                 "`console.end_key` can't be {name:?}: name a key, as in F12, or the same key \
                  twice, as in C-] C-]"
             )),

@@ -128,9 +128,9 @@ pub(super) fn line(job: &Job) -> StyledLine {
         (None, JobKind::Foreground) => "call",
         (None, JobKind::Background | JobKind::Survivors) => &job.alias,
     };
-    let state = job.state.name().replace('_', " ");
+    let state = state(job);
     let last = for_people::one_line(&render::plain(&job.last_line));
-    StyledLine::new(tone(job.state), format!("{state:<17}"))
+    StyledLine::new(tone(job), format!("{state:<17}"))
         .and(Tone::Plain, format!(" {name:<7}"))
         .and(
             Tone::Faint,
@@ -141,12 +141,22 @@ pub(super) fn line(job: &Job) -> StyledLine {
         .and(Tone::Faint, format!("  {last}"))
 }
 
-fn tone(state: JobState) -> Tone {
-    match state {
-        JobState::Running | JobState::Survivors => Tone::Active,
-        JobState::WaitingForInput => Tone::Warning,
-        JobState::Exited => Tone::Good,
+fn tone(job: &Job) -> Tone {
+    match (job.state, job.exit_code) {
+        (JobState::Running | JobState::Survivors, _) => Tone::Active,
+        (JobState::WaitingForInput, _) => Tone::Warning,
+        (JobState::Exited, Some(0)) => Tone::Good,
         _ => Tone::Bad,
+    }
+}
+
+/// Its state, and what it ended with.
+fn state(job: &Job) -> String {
+    let name = job.state.name().replace('_', " ");
+    match (job.state, job.exit_code, job.signal) {
+        (JobState::Exited, Some(code), _) => format!("exit {code}"),
+        (JobState::Killed, _, Some(signal)) => format!("{name}, signal {signal}"),
+        _ => name,
     }
 }
 
@@ -160,8 +170,7 @@ async fn output(jobs: &Jobs, name: &str) -> Vec<StyledLine> {
         Ok(output) => {
             let text = render::plain(&output.text);
             let lines = text.lines().map(|line| StyledLine::new(Tone::Plain, line));
-            let state = output.job.state;
-            let end = StyledLine::new(tone(state), state.name().replace('_', " "));
+            let end = StyledLine::new(tone(&output.job), state(&output.job));
             lines.chain([end]).collect()
         }
         Err(error) => vec![StyledLine::new(Tone::Bad, error.to_string())],

@@ -63,6 +63,11 @@ impl Overlay {
         self.keyboard.type_bytes(vec![3]);
     }
 
+    /// Ends the program's input, as Ctrl-D at its terminal does.
+    pub(super) fn end_input(&self) {
+        self.keyboard.type_bytes(vec![4]);
+    }
+
     /// The command's screen.
     pub(super) fn screen(&self) -> &Screen {
         &self.screen

@@ -220,8 +220,8 @@ impl Pager {
         Some(from.min(self.at)..=from.max(self.at))
     }
 
-    /// What can be done here.
-    pub(super) fn footer(&self) -> String {
+    /// What can be done here, in so many columns.
+    pub(super) fn footer(&self, columns: usize) -> String {
         if self.search.is_typing {
             return format!(" /{}▏ enter searches · esc ends ", self.search.typed);
         }
@@ -230,23 +230,53 @@ impl Pager {
         }
         if let Some(lines) = self.selected() {
             let count = for_people::count(lines.count(), "line");
-            return format!(" {count} selected · ↑ ↓ more · y copies · esc ends ");
+            let count = format!("{count} selected");
+            let parts = [
+                (0, &*count),
+                (2, "↑ ↓ more"),
+                (1, "y copies"),
+                (1, "esc ends"),
+            ];
+            return for_people::fitting(&parts, columns);
         }
         if let Some(pattern) = &self.search.pattern {
             let found = self.text.found(pattern).len();
             return format!(" /{} · {found} found · n N · esc ends ", self.search.typed);
         }
         let lines = for_people::count(self.text.line_count(), "line");
-        match (&self.source, self.targets.is_empty()) {
-            (PageSource::Jobs(jobs::JobsPage::List), false) => {
-                " ↑ ↓ choose · enter opens · f follows · s answers · x ends · q closes ".to_owned()
-            }
-            (PageSource::Jobs(jobs::JobsPage::Output(_)), _) => {
-                format!(" {lines} · s answers · x ends · / searches · v selects · q closes ")
-            }
-            (_, false) => format!(" {lines} · ↑ ↓ choose · enter opens · / searches · q closes "),
-            _ => format!(" {lines} · / searches · v selects · y copies · q closes "),
-        }
+        let parts: &[(u8, &str)] = match (&self.source, self.targets.is_empty()) {
+            (PageSource::Jobs(jobs::JobsPage::List), false) => &[
+                (4, "↑ ↓ choose"),
+                (1, "enter opens"),
+                (5, "f follows"),
+                (3, "s answers"),
+                (2, "x ends"),
+                (0, "q closes"),
+            ],
+            (PageSource::Jobs(jobs::JobsPage::Output(_)), _) => &[
+                (5, &lines),
+                (2, "s answers"),
+                (1, "x ends"),
+                (3, "/ searches"),
+                (4, "v selects"),
+                (0, "q closes"),
+            ],
+            (_, false) => &[
+                (3, &lines),
+                (4, "↑ ↓ choose"),
+                (1, "enter opens"),
+                (2, "/ searches"),
+                (0, "q closes"),
+            ],
+            _ => &[
+                (4, &lines),
+                (1, "/ searches"),
+                (2, "v selects"),
+                (3, "y copies"),
+                (0, "q closes"),
+            ],
+        };
+        for_people::fitting(parts, columns)
     }
 
     fn first(&self, rows: usize) -> usize {

@@ -1,10 +1,13 @@
 //! The console in plain lines: for screen readers, and for terminals that can't be drawn on.
 //!
 //! Lines go in and lines come out, in order. Nothing is drawn, moved or written over, and every
-//! state is a word. While a command runs, lines are typed at its terminal.
+//! state is a word. While a command runs, lines are typed at its terminal; without a person at a
+//! terminal they are the next commands, and wait.
 
+use super::asked_elsewhere::AskedElsewhere;
 use super::history;
 use super::jobs;
+use super::plain_input::{PlainInput, PlainLines};
 use super::prompt::PromptLine;
 use super::question::{ConsoleQuestion, approver};
 use super::runs::ConsoleRuns;
@@ -15,7 +18,8 @@ use bashd::jobs::Whose;
 use bashd::ledger::Ledger;
 use bashd::request::By;
 use bashd::{CancellationToken, Event, Reply};
-use std::io::{self, BufRead, Write};
+use std::collections::VecDeque;
+use std::io::{self, Write};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -28,8 +32,11 @@ const MOST_RECORDS: usize = 50;
 /// After this much silence a line is said that has not ended: a question, for example.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Lines that may wait for a busy console.
-const LINES_AHEAD: usize = 256;
+/// Bytes of a line that wait for its end.
+const MOST_UNFINISHED: usize = 64 * 1024;
+
+/// How often questions of other processes are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 const HELP: [&str; 9] = [
     "A command runs in a terminal and is recorded. While it runs, what you type goes to it.",
@@ -47,7 +54,9 @@ const HELP: [&str; 9] = [
 struct PlainConsole {
     runs: ConsoleRuns,
     ledger: Ledger,
-    question: Option<ConsoleQuestion>,
+    questions: VecDeque<ConsoleQuestion>,
+    /// What other processes ask, if there is a person to answer.
+    elsewhere: Option<AskedElsewhere>,
     /// Output whose line has not ended.
     unfinished: String,
     is_leaving: bool,
@@ -61,48 +70,42 @@ pub(super) async fn run(
 ) -> io::Result<()> {
     let (sender, mut asked) = mpsc::unbounded_channel();
     runs.engine().ask(approver(sender));
-    let mut lines = typed();
+    let mut lines = PlainLines::of_stdin();
+    let elsewhere = lines
+        .is_terminal
+        .then(|| AskedElsewhere::of(runs.engine().config()));
     let mut console = PlainConsole {
         runs,
         ledger,
-        question: None,
+        questions: VecDeque::new(),
+        elsewhere,
         unfinished: String::new(),
         is_leaving: false,
     };
     say("bashd console. /help lists what you can type.")?;
     prompt()?;
+    let mut looks = tokio::time::interval(LOOK_EVERY);
     while !console.is_leaving {
+        // A pipe's lines are commands, one after the other, and answers.
+        let is_free = console.runs.live.is_none() || !console.questions.is_empty();
+        let takes_lines = lines.is_terminal || is_free;
         tokio::select! {
             biased;
             () = token.cancelled() => break,
             Some(question) = asked.recv() => console.ask(question)?,
             event = console.runs.next_event() => console.happened(event)?,
-            line = lines.recv() => match line {
-                Some(line) => console.line(&line).await?,
-                None => break,
+            input = lines.next(), if takes_lines => match input {
+                PlainInput::Line(line) => console.line(&line).await?,
+                PlainInput::End => console.end_of_input()?,
             },
             () = tokio::time::sleep(PAUSE), if !console.unfinished.is_empty() => {
                 console.say_unfinished()?;
             }
+            _ = looks.tick() => console.look()?,
         }
     }
     console.runs.end_all().await;
     Ok(())
-}
-
-/// The lines of stdin.
-fn typed() -> mpsc::Receiver<String> {
-    let (sender, lines) = mpsc::channel(LINES_AHEAD);
-    // Reading blocks; the thread ends with the process.
-    std::thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            let Ok(line) = line else { break };
-            if sender.blocking_send(line).is_err() {
-                break;
-            }
-        }
-    });
-    lines
 }
 
 impl PlainConsole {
@@ -110,7 +113,38 @@ impl PlainConsole {
         say("Approval needed:")?;
         say_all(&question.lines(usize::MAX))?;
         say("Answer once, session, always or deny.")?;
-        self.question = Some(question);
+        self.questions.push_back(question);
+        Ok(())
+    }
+
+    /// Looks what other processes ask.
+    fn look(&mut self) -> io::Result<()> {
+        let Some(elsewhere) = &mut self.elsewhere else {
+            return Ok(());
+        };
+        let new = elsewhere.look();
+        self.forget_answered();
+        new.into_iter().try_for_each(|question| self.ask(question))
+    }
+
+    fn forget_answered(&mut self) {
+        let elsewhere = self.elsewhere.as_ref();
+        let is_open = |id: &str| elsewhere.is_some_and(|elsewhere| elsewhere.is_open(id));
+        self.questions.retain(|question| !question.is_over(is_open));
+    }
+
+    /// Nothing more is typed: to a command that is its end of input, to the console the end.
+    fn end_of_input(&mut self) -> io::Result<()> {
+        if !self.questions.is_empty() {
+            // Nobody is left to answer them.
+            self.questions.clear();
+            return Ok(());
+        }
+        match &self.runs.live {
+            Some(live) if live.has_terminal => live.overlay.end_input(),
+            Some(_) => say("a command runs; /end ends it")?,
+            None => self.is_leaving = true,
+        }
         Ok(())
     }
 
@@ -120,7 +154,7 @@ impl PlainConsole {
             Some(Event::Finished(reply)) => self.finished(reply)?,
             _ => {}
         }
-        self.question = self.question.take().filter(|question| !question.is_over());
+        self.forget_answered();
         self.runs.happened(event);
         Ok(())
     }
@@ -129,7 +163,11 @@ impl PlainConsole {
     fn output(&mut self, text: &str) -> io::Result<()> {
         self.unfinished.push_str(text);
         let Some((ended, rest)) = self.unfinished.rsplit_once('\n') else {
-            return Ok(());
+            return if self.unfinished.len() < MOST_UNFINISHED {
+                Ok(())
+            } else {
+                self.say_unfinished()
+            };
         };
         let (ended, rest) = (render::plain(ended), rest.to_owned());
         self.unfinished = rest;
@@ -158,11 +196,15 @@ impl PlainConsole {
     }
 
     async fn line(&mut self, line: &str) -> io::Result<()> {
-        if let Some(question) = self.question.take() {
+        if let Some(question) = self.questions.pop_front() {
             let answer = ApprovalAnswer::of_word(line.trim());
-            say(if answer.is_yes() { "allowed" } else { "denied" })?;
-            question.answer(answer);
-            return Ok(());
+            let asked = question.answer(answer);
+            let said = match (asked, &self.elsewhere) {
+                (Some(id), Some(elsewhere)) => elsewhere.answer(&id, answer).await,
+                _ if answer.is_yes() => "allowed".to_owned(),
+                _ => "denied".to_owned(),
+            };
+            return say(&said);
         }
         if let Some(live) = &self.runs.live {
             match line.trim() {
@@ -174,11 +216,11 @@ impl PlainConsole {
         match PromptLine::parse(line) {
             PromptLine::Blank => prompt(),
             PromptLine::Run(command) => {
-                self.runs.run(&command, By::Person, SIZE);
+                self.run(&command, By::Person);
                 Ok(())
             }
             PromptLine::RunApart(command) => {
-                self.runs.run(&command, By::PersonApart, SIZE);
+                self.run(&command, By::PersonApart);
                 Ok(())
             }
             PromptLine::Call(arguments) => {
@@ -189,6 +231,14 @@ impl PlainConsole {
                 self.word(&word, &rest).await?;
                 prompt()
             }
+        }
+    }
+
+    fn run(&mut self, command: &str, by: By) {
+        self.runs.run(command, by, SIZE);
+        if let Some(live) = self.runs.live.as_ref().filter(|_| self.elsewhere.is_none()) {
+            // Nobody types at it: the next lines of the pipe are the next commands.
+            live.overlay.end_input();
         }
     }
 
@@ -204,6 +254,9 @@ impl PlainConsole {
             }
             "help" => HELP.iter().try_for_each(|line| say(line)),
             "end" => say("nothing is running"),
+            "kill" | "send" if rest.is_empty() => {
+                say(&format!("say which: /{word} NAME; /jobs lists them"))
+            }
             "kill" => said(jobs::kill(&jobs, rest).await),
             "send" => {
                 let (name, what) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));

@@ -1,5 +1,6 @@
 //! The line at which commands are typed: editing, several lines, history.
 
+use crate::render::{StyledLine, Tone, width};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Commands that are remembered.
@@ -15,6 +16,17 @@ pub(super) struct Prompt {
     back: usize,
     /// What was typed before the user went into the history.
     typed: String,
+}
+
+/// Columns before each row of the prompt.
+const SIGN: usize = 2;
+
+/// The prompt as it is shown.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PromptRows {
+    pub(super) rows: Vec<String>,
+    /// The row and the column of the cursor.
+    pub(super) cursor: (usize, usize),
 }
 
 /// What a line asks for.
@@ -71,6 +83,33 @@ impl Prompt {
     /// The text before the cursor.
     pub(super) fn before_cursor(&self) -> String {
         self.text.iter().take(self.at).collect()
+    }
+
+    /// The prompt in rows of so many columns: what is longer goes on in the next one.
+    pub(super) fn rows(&self, columns: usize) -> PromptRows {
+        let room = columns.saturating_sub(SIGN).max(2);
+        let broken = |line: &str| StyledLine::new(Tone::Plain, line).wrapped(room);
+        let text = self.text();
+        let mut rows: Vec<StyledLine> = text.split('\n').flat_map(broken).collect();
+        let before: Vec<StyledLine> = self.before_cursor().split('\n').flat_map(broken).collect();
+        let last = before.last().map_or(0, |row| width(&row.text()));
+        let mut cursor = (before.len().saturating_sub(1), last);
+        // Behind a full row it stands where the next character will be.
+        let is_at_line_end = self.text.get(self.at) == Some(&'\n');
+        if last >= room && !is_at_line_end {
+            cursor = (cursor.0 + 1, 0);
+            if rows.len() <= cursor.0 {
+                rows.push(StyledLine::default());
+            }
+        }
+        let sign = |row| if row == 0 { '›' } else { ' ' };
+        let rows = rows.iter().enumerate();
+        PromptRows {
+            rows: rows
+                .map(|(row, text)| format!("{} {}", sign(row), text.text()))
+                .collect(),
+            cursor: (cursor.0, cursor.1 + SIGN),
+        }
     }
 
     /// Puts text in at the cursor.
@@ -236,6 +275,29 @@ mod tests {
             ],
         );
         assert_eq!(prompt.text(), "?echo 日本\n");
+    }
+
+    #[test]
+    fn what_is_longer_than_a_row_goes_on_in_the_next() {
+        let mut prompt = Prompt::default();
+        let shown = |prompt: &Prompt| {
+            let PromptRows { rows, cursor } = prompt.rows(10);
+            (rows.join("|"), cursor)
+        };
+        assert_eq!(shown(&prompt), ("› ".to_owned(), (0, 2)));
+        prompt.insert("echo abc");
+        assert_eq!(shown(&prompt), ("› echo abc|  ".to_owned(), (1, 2)));
+        prompt.insert("def\n日本語日本");
+        assert_eq!(
+            shown(&prompt),
+            ("› echo abc|  def|  日本語日|  本".to_owned(), (3, 4))
+        );
+        let up = [(KeyCode::Home, KeyModifiers::NONE)];
+        press(&mut prompt, &up);
+        assert_eq!(shown(&prompt).1, (0, 2));
+        let right = [(KeyCode::Right, KeyModifiers::NONE); 9];
+        press(&mut prompt, &right);
+        assert_eq!(shown(&prompt).1, (1, 3));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::history;
 use super::jobs::{self, Deed};
 use super::pager::{PageSource, Pager, RowTarget};
 use super::prompt::PromptLine;
+use crate::for_people;
 use crate::render::{StyledLine, Tone};
 use bashd::artifact::ArtifactStore;
 use bashd::request::By;
@@ -57,6 +58,10 @@ impl App {
 
     fn word(&mut self, word: &str, rest: &str, size: (u16, u16)) {
         let job = || rest.to_owned();
+        if matches!(word, "job" | "kill" | "send") && rest.is_empty() {
+            self.remark = format!("say which: /{word} NAME; /jobs lists them");
+            return;
+        }
         match word {
             "quit" | "q" => self.is_leaving = true,
             "job" => self.deed = Some(Deed::Open(job())),
@@ -78,7 +83,8 @@ impl App {
                 self.open(Pager::new(format!("Artifact {rest}"), lines));
             }
             "help" => {
-                let lines = help(&self.runs.end_key().label(TerminalUse::Drawn));
+                let columns = usize::from(size.0.saturating_sub(2));
+                let lines = help(&self.runs.end_key().label(TerminalUse::Drawn), columns);
                 self.open(Pager::new("Help", lines));
             }
             _ => self.remark = format!("there is no /{word}; type /help for a list"),
@@ -114,7 +120,9 @@ impl App {
     }
 }
 
-fn help(end_key: &str) -> Vec<StyledLine> {
+fn help(end_key: &str, columns: usize) -> Vec<StyledLine> {
+    /// Columns of what is typed, where a line says what it does.
+    const TYPED: usize = 14;
     let ending = format!("{end_key} ends the running command; Ctrl-C interrupts it");
     let lines = [
         "command       runs in a terminal, recorded; variables, functions and cd hold",
@@ -127,7 +135,7 @@ fn help(end_key: &str) -> Vec<StyledLine> {
         "/kill NAME    ends a job",
         "/artifact N   shows stored output",
         "/log TEXT     lists past commands that contain the text; Enter opens one",
-        "/quit         quits, as does Ctrl-D",
+        "/quit         quits, as does Ctrl-D while nothing runs",
         "",
         "PgUp and the wheel scroll back through all that ran; Ctrl-F searches it",
         "Tab completes paths, Up and Down recall lines, Alt-Enter starts a new line",
@@ -138,7 +146,13 @@ fn help(end_key: &str) -> Vec<StyledLine> {
         "In a page: arrows, Space, b, g, G scroll; / searches, n and N go on;",
         "v selects lines, y copies them or everything; q or Esc closes it",
     ];
-    lines
-        .map(|line| StyledLine::new(Tone::Plain, line))
-        .to_vec()
+    let in_rows = |line: &str| {
+        let (typed, does) = match line.split_at_checked(TYPED) {
+            Some((typed, does)) if typed.ends_with(' ') && !does.starts_with(' ') => (typed, does),
+            _ => ("", line),
+        };
+        for_people::entry(typed, typed.len(), does, columns)
+    };
+    let rows = lines.iter().flat_map(|line| in_rows(line));
+    rows.map(|row| StyledLine::new(Tone::Plain, row)).collect()
 }

@@ -1,24 +1,22 @@
 //! `bashd jobs attach`: a person at the terminal of a job, or at its input and output.
 
+use super::leaving::LeaveWatch;
 use super::{JobsDesk, show};
 use crate::args::JobsAttach;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::{CommandOutput, Printer};
-use crate::terminal::{self, TakenTerminal, painting};
-use bashd::jobs::{AfterInput, Job, JobTerminal, Jobs, OutputQuery};
-use bashd::screen::Screen;
+use crate::terminal::{self, TakenTerminal};
+use bashd::jobs::{AfterInput, Job, Jobs, OutputQuery};
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// The byte of the key that leaves, if it is pressed twice: Ctrl-].
-const LEAVE: u8 = 0x1d;
-
-/// The time between the two.
-const TWICE: Duration = Duration::from_secs(1);
+/// Bytes by which a person's terminal may be behind the job; beyond that it is painted anew, so
+/// that what is seen is what happens.
+const FAR_BEHIND: u64 = 2 * 1024 * 1024;
 
 /// How long the hint stays that says how to leave.
 const HINT: Duration = Duration::from_millis(1200);
@@ -90,75 +88,44 @@ async fn at_terminal(desk: &JobsDesk, job: &Job, printer: &Printer) -> Result<Le
     ));
     let mut ours = TakenTerminal::take().map_err(failed)?;
     // Its screen covers the hint: whoever begins to type has read it.
-    let early = tokio::time::timeout(HINT, ours.typed()).await;
-    let screen = past(&mut theirs).await;
-    ours.write(painting(&screen).as_bytes());
+    let mut early = tokio::time::timeout(HINT, ours.typed()).await.ok();
+    ours.paint(&theirs.by_now(theirs.size()).await);
     if let Some(size) = terminal::size() {
         keyboard.resize(size);
     }
-    if let Ok(typed) = early {
+    loop {
+        if theirs.behind() > FAR_BEHIND {
+            let size = terminal::size().unwrap_or(theirs.size());
+            ours.paint(&theirs.by_now(size).await);
+        }
+        let typed = if let Some(typed) = early.take() {
+            typed
+        } else {
+            // A key is never kept waiting by what the program writes.
+            tokio::select! {
+                biased;
+                typed = ours.typed() => typed,
+                _ = resized.recv() => {
+                    if let Some(size) = terminal::size() {
+                        keyboard.resize(size);
+                        ours.resized(size);
+                    }
+                    continue;
+                }
+                bytes = theirs.next() => match bytes {
+                    Some(bytes) => {
+                        ours.write(&bytes);
+                        continue;
+                    }
+                    None => return Ok(Left::Ended),
+                },
+            }
+        };
         let (bytes, leaves) = leaving.typed(&typed, Instant::now());
         keyboard.type_bytes(bytes);
         if leaves == ControlFlow::Break(()) {
             return Ok(Left::ByKey);
         }
-    }
-    loop {
-        tokio::select! {
-            biased;
-            bytes = theirs.next() => match bytes {
-                Some(bytes) => ours.write(&bytes),
-                None => return Ok(Left::Ended),
-            },
-            typed = ours.typed() => {
-                let (bytes, leaves) = leaving.typed(&typed, Instant::now());
-                keyboard.type_bytes(bytes);
-                if leaves == ControlFlow::Break(()) {
-                    return Ok(Left::ByKey);
-                }
-            },
-            _ = resized.recv() => if let Some(size) = terminal::size() {
-                keyboard.resize(size);
-                ours.resized(size);
-            },
-        }
-    }
-}
-
-/// What the terminal shows by now. It is drawn, not played again: a program's old questions to its
-/// terminal would be answered once more.
-async fn past(terminal: &mut JobTerminal) -> Screen {
-    let mut screen = Screen::new(terminal.size());
-    while terminal.has_more() {
-        match terminal.next().await {
-            Some(bytes) => screen.feed(&bytes),
-            None => break,
-        }
-    }
-    screen
-}
-
-/// Watches for the key that leaves.
-#[derive(Default)]
-struct LeaveWatch {
-    last: Option<Instant>,
-}
-
-impl LeaveWatch {
-    /// What of these bytes is for the program, and whether the person leaves.
-    fn typed(&mut self, bytes: &[u8], now: Instant) -> (Vec<u8>, ControlFlow<()>) {
-        let mut passed = Vec::with_capacity(bytes.len());
-        for byte in bytes {
-            let last = self.last.take();
-            if *byte == LEAVE {
-                if last.is_some_and(|last| now.duration_since(last) < TWICE) {
-                    return (passed, ControlFlow::Break(()));
-                }
-                self.last = Some(now);
-            }
-            passed.push(*byte);
-        }
-        (passed, ControlFlow::Continue(()))
     }
 }
 
@@ -224,27 +191,4 @@ async fn pass_lines(jobs: &Jobs, job: &Job, printer: &Printer) {
         }
     }
     std::future::pending::<()>().await;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_twice_in_a_row_and_in_time_leaves() {
-        let start = Instant::now();
-        let after = |millis| start + Duration::from_millis(millis);
-        let go_on = ControlFlow::Continue(());
-        let mut watch = LeaveWatch::default();
-        assert_eq!(watch.typed(b"a\x1d", after(0)), (b"a\x1d".to_vec(), go_on));
-        assert_eq!(watch.typed(b"\x1d", after(1500)), (b"\x1d".to_vec(), go_on));
-        assert_eq!(
-            watch.typed(b"x\x1d", after(1600)),
-            (b"x\x1d".to_vec(), go_on)
-        );
-        let leaves = (b"".to_vec(), ControlFlow::Break(()));
-        assert_eq!(watch.typed(b"\x1drest", after(1700)), leaves);
-        let both = LeaveWatch::default().typed(b"b\x1d\x1d", after(0));
-        assert_eq!(both, (b"b\x1d".to_vec(), ControlFlow::Break(())));
-    }
 }

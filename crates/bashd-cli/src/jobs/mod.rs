@@ -4,6 +4,7 @@
 
 mod attach;
 mod far;
+mod leaving;
 mod screen;
 mod show;
 mod wait;

@@ -79,18 +79,14 @@ fn blocks(jobs: &[Job], columns: usize, printer: &Printer) -> Result<(), Failure
     page.line(page.paint(Paint::Title, &title))?;
     for job in jobs {
         let state = page.paint(paint(job), &format!("{:<9}", short_state(job)));
-        let lines = for_people::wrapped(&one_line(&job.command), BEFORE, Some(columns));
-        for (number, line) in lines.iter().enumerate() {
-            if number > 0 {
-                page.line(format_args!("{:BEFORE$}{line}", ""))?;
-                continue;
-            }
-            page.line(format_args!(
-                "{:<12}  {state}  {:>6}  {:>7}  {line}",
-                cut(&name(job), 12),
-                for_people::duration(job.age_ms),
-                for_people::size(job.output_bytes),
-            ))?;
+        let before = format!(
+            "{:<12}  {state}  {:>6}  {:>7}  ",
+            cut(&name(job), 12),
+            for_people::duration(job.age_ms),
+            for_people::size(job.output_bytes),
+        );
+        for line in for_people::entry(&before, BEFORE, &one_line(&job.command), columns) {
+            page.line(line)?;
         }
         let parts = [&job.owner, &job.cwd, &job.id];
         let about = parts.map(|part| one_line(part)).join(" · ");

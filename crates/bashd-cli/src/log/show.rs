@@ -75,6 +75,7 @@ fn find(id: Option<&str>, settings: &ConfigInForce) -> Result<Record, Failure> {
             .next()
             .ok_or_else(|| Failure::new(FailureKind::Usage, "no calls have been recorded yet"));
     };
+    let asked = id;
     let id = id.to_ascii_uppercase();
     let is_long_enough = id.len() >= SHORTEST;
     let begins = |record: &Record| record.id.to_ascii_uppercase().starts_with(&id);
@@ -87,14 +88,14 @@ fn find(id: Option<&str>, settings: &ConfigInForce) -> Result<Record, Failure> {
     }
     let usage = |text: String| Failure::new(FailureKind::Usage, text);
     match found.len() {
-        0 if !is_long_enough => Err(usage(format!("`{id}` is too short for a call's id"))
+        0 if !is_long_enough => Err(usage(format!("`{asked}` is too short for a call's id"))
             .hint("bashd log lists calls with their ids")),
-        0 => Err(usage(format!("there is no recorded call `{id}`"))
+        0 => Err(usage(format!("there is no recorded call `{asked}`"))
             .hint("bashd log lists calls with their ids")),
         1 => found.pop().ok_or_else(|| usage(String::new())),
         several => {
             let ids: Vec<&str> = found.iter().map(|record| record.id.as_str()).collect();
-            Err(usage(format!("{several} calls begin with `{id}`"))
+            Err(usage(format!("{several} calls begin with `{asked}`"))
                 .hint(format!("one of: {}", ids.join(", "))))
         }
     }

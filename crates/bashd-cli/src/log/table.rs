@@ -32,7 +32,7 @@ impl LogTable {
                 "TIME", "RESULT", "TOOK", "OUTPUT", "COMMAND"
             ),
             None => format!(
-                "{:<19}  {:<20}  {:<8}  {:<14}  {:<8}  {:<9}  {:>6}  {:>7}  {:<20}  {}",
+                "{:<19}  {:<20}  {:<8}  {:<18}  {:<8}  {:<9}  {:>6}  {:>7}  {:<20}  {}",
                 "TIME",
                 "ID",
                 "PROFILE",
@@ -67,7 +67,7 @@ impl LogTable {
         });
         let Some(columns) = self.columns else {
             return page.line(format_args!(
-                "{time:<19}  {:<20}  {:<8}  {:<14}  {:<8}  {result}  {took:>6}  {output:>7}  {:<20}  {command}",
+                "{time:<19}  {:<20}  {:<8}  {:<18}  {:<8}  {result}  {took:>6}  {output:>7}  {:<20}  {command}",
                 record.id,
                 one_line(&record.profile),
                 or_dash(one_line(&record.owner)),
@@ -75,15 +75,9 @@ impl LogTable {
                 or_dash(one_line(&record.cwd)),
             ));
         };
-        let lines = for_people::wrapped(&command, BEFORE, Some(columns));
-        for (number, line) in lines.iter().enumerate() {
-            if number == 0 {
-                page.line(format_args!(
-                    "{time:<19}  {result}  {took:>6}  {output:>7}  {line}"
-                ))?;
-            } else {
-                page.line(format_args!("{:BEFORE$}{line}", ""))?;
-            }
+        let before = format!("{time:<19}  {result}  {took:>6}  {output:>7}  ");
+        for line in for_people::entry(&before, BEFORE, &command, columns) {
+            page.line(line)?;
         }
         let session = session.map(|name| format!("session {name}"));
         let about = [

@@ -6,12 +6,22 @@
 /// Bytes of a colour sequence at most; a longer one is none.
 const LONGEST: usize = 64;
 
+/// Characters of a title or a clipboard at most, which also end with their line: what follows one
+/// that never ends is text.
+const LONGEST_TITLE: usize = 4096;
+
+/// Characters of an image or another device's data at most.
+const LONGEST_DATA: usize = 1 << 20;
+
 /// Passes text on, piece by piece: a sequence may be split over two of them.
 #[derive(Debug, Default)]
 pub(crate) struct ColoursOnly {
     state: EscapeState,
     /// The sequence so far, in case it is a colour.
     held: String,
+    /// Characters that a string may still have, and whether it ends with its line.
+    string_left: usize,
+    is_of_one_line: bool,
     /// Whether the last one left a colour on.
     is_coloured: bool,
 }
@@ -52,16 +62,41 @@ impl ColoursOnly {
         }
     }
 
+    /// What ends a sequence although it is not complete, as at a terminal: another one, CAN, SUB, a
+    /// new line; or it is too long.
+    fn leave_unfinished(&mut self, character: char) {
+        use EscapeState::{Control, Escape, String, StringEscape, Text};
+        let ends_line = character == '\n';
+        self.state = match (self.state, character) {
+            (StringEscape, other) if other != '\\' => Escape,
+            (state, _) => state,
+        };
+        self.state = match (self.state, character) {
+            (String | Control | Escape, '\u{18}' | '\u{1a}') => Text,
+            (Control | Escape, _) if ends_line => Text,
+            (String, _) if self.string_left == 0 || ends_line && self.is_of_one_line => Text,
+            (state, _) => state,
+        };
+        self.string_left = self.string_left.saturating_sub(1);
+    }
+
     fn next(&mut self, character: char, shown: &mut String) {
         use EscapeState::{Charset, Control, Escape, String, StringEscape, Text};
+        self.leave_unfinished(character);
         self.state = match (self.state, character) {
             (Text | Escape | Control | Charset, '\u{1b}') => Escape,
             (Text | Escape, '\u{9b}') | (Escape, '[') => {
                 self.held.clear();
                 Control
             }
-            (Escape, ']' | 'P' | 'X' | '^' | '_')
-            | (Text, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => String,
+            (Escape, ']') | (Text, '\u{9d}') => {
+                (self.string_left, self.is_of_one_line) = (LONGEST_TITLE, true);
+                String
+            }
+            (Escape, 'P' | 'X' | '^' | '_') | (Text, '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}') => {
+                (self.string_left, self.is_of_one_line) = (LONGEST_DATA, false);
+                String
+            }
             (Escape, '(' | ')' | '*' | '+' | '-' | '.' | '/' | '#' | '%' | ' ') => Charset,
             (Control, '@'..='~') => {
                 let is_colour =
@@ -111,6 +146,10 @@ mod tests {
             ("\x1b[>4;2ma\x1b[?25lb\x1b[6n", "ab"),
             ("a\x07b\x08c\u{9b}31md\u{202e}e", "abc\x1b[31mde"),
             ("\x1b[3\x1b[1mx", "\x1b[1mx"),
+            ("\x1b]0;never ends\nhello\n", "\nhello\n"),
+            ("\x1b]0;title\x1b[31mred", "\x1b[31mred"),
+            ("\x1b]0;title\x18text\x1bPq\x1atext", "texttext"),
+            ("\x1b[12\nnext", "\nnext"),
         ] {
             assert_eq!(ColoursOnly::default().push(given), shown, "{given:?}");
         }
@@ -129,6 +168,15 @@ mod tests {
             filter.push(text);
             assert_eq!((filter.end(), filter.end()), (end, ""), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_string_that_never_ends_hides_only_so_much() {
+        let text = format!("\x1b]0;{}", "x".repeat(2 * LONGEST_TITLE));
+        let shown = ColoursOnly::default().push(&text);
+        assert_eq!(shown.len(), LONGEST_TITLE + 2);
+        let image = "\x1bPq#0;2;0;0;0\n#0~~@@\n-\x1b\\after";
+        assert_eq!(ColoursOnly::default().push(image), "after");
     }
 
     #[test]

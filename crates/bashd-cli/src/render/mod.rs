@@ -89,6 +89,15 @@ impl StyledLine {
         self.clamped(columns).0
     }
 
+    /// The line cut to this many columns, with `…` in place of what is missing.
+    #[must_use]
+    pub(crate) fn shortened(self, columns: usize) -> Self {
+        if self.0.iter().map(|span| width(&span.text)).sum::<usize>() <= columns {
+            return self;
+        }
+        self.cut(columns.saturating_sub(1)).and(Tone::Faint, "…")
+    }
+
     /// The line cut to this many columns, and how many are left out.
     pub(crate) fn clamped(self, columns: usize) -> (Self, usize) {
         let (mut left, mut beyond) = (columns, 0);

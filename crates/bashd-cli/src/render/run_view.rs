@@ -157,7 +157,7 @@ impl RunView {
     /// Bytes of output that are held.
     pub(crate) fn held_bytes(&self) -> usize {
         let lines = self.output.iter().flatten();
-        lines.map(HeldLine::bytes).sum()
+        lines.map(HeldLine::bytes).sum::<usize>() + self.live.bytes()
     }
 
     /// Forgets all but the last lines of the output of a run that is over.
@@ -214,8 +214,14 @@ impl RunView {
         let (logical, dropped) = if let Some(output) = &self.output {
             (output.as_slice(), self.forgotten)
         } else {
-            live = self.live.held().collect();
-            (live.as_slice(), self.live.dropped())
+            let wanted = match (look.expansion, self.preview) {
+                // It is drawn again and again while it runs: what is not seen is not copied.
+                (OutputExpansion::Collapsed, Preview::OwnCommand) => LINES_OF_COMMAND,
+                _ => usize::MAX,
+            };
+            let earlier;
+            (live, earlier) = self.live.last(wanted);
+            (live.as_slice(), self.live.dropped() + earlier)
         };
         let shown = |lines: &[HeldLine]| -> Vec<StyledLine> {
             let rows = lines.iter().map(|line| clamped(line).wrapped(look.columns));

@@ -10,6 +10,9 @@ use unicode_width::UnicodeWidthChar;
 /// Bytes of one line that are held; beyond that only the columns are counted.
 const MOST_BYTES: usize = 32 * 1024;
 
+/// Bytes of a stream that are held, whatever its lines are like.
+const MOST_HELD: usize = 4 << 20;
+
 /// Takes pieces of output and keeps its last lines.
 pub(super) struct LineStore {
     lines: TerminalLines<StoredLines>,
@@ -20,6 +23,9 @@ struct StoredLines {
     most: usize,
     /// Bytes of one line that are held.
     most_bytes: usize,
+    /// Bytes of all lines that are held.
+    most_held: usize,
+    held: usize,
     finished: VecDeque<HeldLine>,
     current: HeldLine,
     /// Lines that are no longer held.
@@ -33,6 +39,8 @@ pub(super) struct HeldLine {
     pub(super) beyond: usize,
     /// From which byte on it is written how, where that changes.
     inks: Vec<(usize, Ink)>,
+    /// How many columns so many of the bytes take: a tab need not measure them again.
+    measured: (usize, usize),
 }
 
 impl HeldLine {
@@ -46,7 +54,7 @@ impl HeldLine {
 
     /// About how much memory it takes.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.text.len() + self.inks.len() * size_of::<(usize, Ink)>()
+        size_of::<Self>() + self.text.capacity() + self.inks.capacity() * size_of::<(usize, Ink)>()
     }
 
     /// The line with its colors.
@@ -78,7 +86,7 @@ impl HeldLine {
         for &(character, ink) in characters {
             match character {
                 '\t' => {
-                    for _ in 0..tab(width(&self.text)) {
+                    for _ in 0..tab(self.column()) {
                         self.put((' ', ink), most_bytes);
                     }
                 }
@@ -86,6 +94,14 @@ impl HeldLine {
                 _ => {}
             }
         }
+    }
+
+    /// The column at which the next character stands.
+    fn column(&mut self) -> usize {
+        let (bytes, columns) = self.measured;
+        let (_, since) = self.text.split_at(bytes);
+        self.measured = (self.text.len(), columns + width(since));
+        self.measured.1 + self.beyond
     }
 
     fn put(&mut self, (character, ink): Written<Ink>, most_bytes: usize) {
@@ -104,18 +120,19 @@ impl HeldLine {
 impl LineStore {
     /// A store of at most this many finished lines.
     pub(super) fn keeping(most: usize) -> Self {
-        Self::bounded(most, MOST_BYTES)
+        Self::bounded(most, MOST_BYTES, MOST_HELD)
     }
 
     /// A store of everything, for text that is bounded already.
     pub(super) fn keeping_all() -> Self {
-        Self::bounded(usize::MAX, usize::MAX)
+        Self::bounded(usize::MAX, usize::MAX, usize::MAX)
     }
 
-    fn bounded(most: usize, most_bytes: usize) -> Self {
+    fn bounded(most: usize, most_bytes: usize, most_held: usize) -> Self {
         let lines = StoredLines {
             most,
             most_bytes,
+            most_held,
             ..StoredLines::default()
         };
         Self {
@@ -136,11 +153,24 @@ impl LineStore {
 
     /// Likewise, with how much of each is not held.
     pub(super) fn held(&self) -> impl Iterator<Item = HeldLine> {
+        self.last(usize::MAX).0.into_iter()
+    }
+
+    /// The last lines, at most so many, and how many are held before them.
+    pub(super) fn last(&self, most: usize) -> (Vec<HeldLine>, usize) {
         let stored = self.lines.sink();
         let mut unfinished = stored.current.clone();
         unfinished.append(self.lines.open(), stored.most_bytes);
         let unfinished = Some(unfinished).filter(|line| !line.text.is_empty());
-        stored.finished.iter().cloned().chain(unfinished)
+        let most = most.saturating_sub(usize::from(unfinished.is_some()));
+        let earlier = stored.finished.len().saturating_sub(most);
+        let finished = stored.finished.iter().skip(earlier).cloned();
+        (finished.chain(unfinished).collect(), earlier)
+    }
+
+    /// About how much memory the lines take.
+    pub(super) fn bytes(&self) -> usize {
+        self.lines.sink().held
     }
 
     /// Lines that are no longer held.
@@ -163,9 +193,14 @@ impl LineSink for StoredLines {
 
     fn line(&mut self, characters: &[Written<Ink>]) {
         self.part(characters);
-        self.finished.push_back(std::mem::take(&mut self.current));
-        if self.finished.len() > self.most {
-            self.finished.pop_front();
+        let line = std::mem::take(&mut self.current);
+        self.held += line.bytes();
+        self.finished.push_back(line);
+        while self.finished.len() > self.most || self.held > self.most_held {
+            let Some(first) = self.finished.pop_front() else {
+                break;
+            };
+            self.held -= first.bytes();
             self.dropped += 1;
         }
     }

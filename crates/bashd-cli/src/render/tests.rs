@@ -386,3 +386,45 @@ fn a_line_ends_at_4000_columns_with_the_exact_count_however_long_it_is() {
         assert_eq!(view.lines(look)[1].text(), expected, "{length}");
     }
 }
+
+#[test]
+fn tabs_cost_the_same_however_long_their_line_is() {
+    let begun = std::time::Instant::now();
+    let mut view = running(Preview::OwnCommand, &Request::new("tabs"), &[]);
+    for _ in 0..100 {
+        view.event(&output(&"\t".repeat(2000)));
+    }
+    for expansion in [OutputExpansion::Collapsed, OutputExpansion::Expanded] {
+        page(&view, expansion);
+    }
+    assert_eq!(plain(&"\t".repeat(100_000)).len(), 400_000);
+    // Measuring the line for every tab takes minutes.
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    // They still end where they should.
+    let text = "a\tbc\t日本\té\u{301}\t👩‍👩‍👧\t|";
+    assert_eq!(plain(text), "a   bc  日本    é\u{301}   👩‍👩‍👧  |");
+}
+
+#[test]
+fn a_running_command_holds_so_many_bytes_whatever_its_lines_are_like() {
+    /// What is held of one stream, and a line.
+    const MOST: usize = (4 << 20) + (64 << 10);
+    let mut view = running(Preview::OwnCommand, &Request::new("long lines"), &[]);
+    let line = format!("{}\n", "x".repeat(32_000));
+    for number in 0..3000 {
+        view.event(&output(&line));
+        if number % 500 == 0 {
+            let _ = page(&view, OutputExpansion::Collapsed);
+        }
+        assert!(view.held_bytes() <= MOST, "{}", view.held_bytes());
+    }
+    assert!(view.held_bytes() > 1 << 20, "{}", view.held_bytes());
+    let look = ViewContext {
+        columns: 80,
+        elapsed: Duration::ZERO,
+        expansion: OutputExpansion::Collapsed,
+    };
+    let first = view.lines(look).into_iter().nth(1).unwrap().text();
+    assert_eq!(first, "… 2980 more lines (ctrl+o to expand)");
+}

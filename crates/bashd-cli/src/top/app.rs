@@ -1,8 +1,11 @@
 //! The state of `bashd top`, and what each key does.
 
 use super::calls::{TopCall, TopCalls, TopFilter, TopState};
+use crate::answering::{self, AnswerPause};
 use bashd::approval::ApprovalAnswer;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::cell::Cell;
+use std::time::Instant;
 
 /// Rows that `PageUp` and `PageDown` go.
 const PAGE: isize = 10;
@@ -40,8 +43,11 @@ pub(super) struct TopApp {
     pub(super) remark: String,
     /// The end of the opened call's output.
     pub(super) output: Vec<String>,
-    /// Lines by which it is scrolled back.
+    /// Rows by which it is scrolled back, and by how many it can be.
     pub(super) look_back: usize,
+    pub(super) most_back: Cell<usize>,
+    /// From when on keys answer the selected call's question.
+    pause: AnswerPause,
     selected: Option<String>,
 }
 
@@ -56,6 +62,8 @@ impl TopApp {
             remark: String::new(),
             output: Vec::new(),
             look_back: 0,
+            most_back: Cell::default(),
+            pause: AnswerPause::default(),
             selected: None,
         }
     }
@@ -80,8 +88,29 @@ impl TopApp {
         wanted.get(self.selected_row(&wanted)).copied()
     }
 
+    /// This is what is shown now: a question that has only just come up under the cursor is not
+    /// answered by a key for another.
+    pub(super) fn settle(&mut self, now: Instant) {
+        let asks = self.asks().map(|call| call.id.clone());
+        if self.pause.shows(asks.as_deref(), now) {
+            // What was said about the last one would hide the keys for this one.
+            self.remark.clear();
+        }
+    }
+
+    /// The selected call, if it asks.
+    pub(super) fn asks(&self) -> Option<&TopCall> {
+        let asks = |call: &&TopCall| matches!(call.state, TopState::Asks(_));
+        self.selected().filter(asks)
+    }
+
+    /// Whether keys answer its question by now.
+    pub(super) fn is_answerable(&self, now: Instant) -> bool {
+        self.pause.is_over(now)
+    }
+
     /// A key was pressed.
-    pub(super) fn key(&mut self, event: &KeyEvent) -> TopDeed {
+    pub(super) fn key(&mut self, event: &KeyEvent, now: Instant) -> TopDeed {
         self.remark.clear();
         if event.code == KeyCode::Char('c') && event.modifiers.contains(KeyModifiers::CONTROL) {
             return TopDeed::Quit;
@@ -95,8 +124,8 @@ impl TopApp {
                     _ => TopDeed::Nothing,
                 }
             }
-            TopMode::Opened(_) => self.opened_key(event.code),
-            TopMode::List => self.list_key(event.code),
+            TopMode::Opened(_) => self.opened_key(event, now),
+            TopMode::List => self.list_key(event, now),
         }
     }
 
@@ -114,9 +143,9 @@ impl TopApp {
         TopDeed::Nothing
     }
 
-    fn opened_key(&mut self, code: KeyCode) -> TopDeed {
+    fn opened_key(&mut self, event: &KeyEvent, now: Instant) -> TopDeed {
         let rows = PAGE.unsigned_abs();
-        match code {
+        match event.code {
             KeyCode::Esc | KeyCode::Left | KeyCode::Backspace => self.mode = TopMode::List,
             KeyCode::Up | KeyCode::Char('k') => self.look_back += 1,
             KeyCode::Down | KeyCode::Char('j') => {
@@ -124,15 +153,16 @@ impl TopApp {
             }
             KeyCode::PageUp => self.look_back += rows,
             KeyCode::PageDown => self.look_back = self.look_back.saturating_sub(rows),
-            KeyCode::End => self.look_back = 0,
-            other => return self.deed_key(other),
+            KeyCode::Home | KeyCode::Char('g') => self.look_back = usize::MAX,
+            KeyCode::End | KeyCode::Char('G') => self.look_back = 0,
+            _ => return self.deed_key(event, now),
         }
-        self.look_back = self.look_back.min(self.output.len());
+        self.look_back = self.look_back.min(self.most_back.get());
         TopDeed::Nothing
     }
 
-    fn list_key(&mut self, code: KeyCode) -> TopDeed {
-        match code {
+    fn list_key(&mut self, event: &KeyEvent, now: Instant) -> TopDeed {
+        match event.code {
             KeyCode::Up | KeyCode::Char('k') => self.select(-1),
             KeyCode::Down | KeyCode::Char('j') => self.select(1),
             KeyCode::PageUp => self.select(-PAGE),
@@ -150,28 +180,31 @@ impl TopApp {
                     return TopDeed::Open;
                 }
             }
-            other => return self.deed_key(other),
+            _ => return self.deed_key(event, now),
         }
         TopDeed::Nothing
     }
 
     /// Keys that do something to the selected call.
-    fn deed_key(&mut self, code: KeyCode) -> TopDeed {
-        let Some(call) = self.selected() else {
-            return match code {
-                KeyCode::Char('q') => TopDeed::Quit,
-                _ => TopDeed::Nothing,
-            };
+    fn deed_key(&mut self, event: &KeyEvent, now: Instant) -> TopDeed {
+        let is_plain = event.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+        if is_plain && event.code == KeyCode::Char('q') {
+            return TopDeed::Quit;
+        }
+        let Some(call) = self.selected().filter(|_| is_plain) else {
+            return TopDeed::Nothing;
         };
-        let asks = matches!(call.state, TopState::Asks(_));
         let (id, is_live) = (call.id.clone(), call.is_live());
-        let answer = |answer| TopDeed::Answer(id.clone(), answer);
-        match code {
-            KeyCode::Char('q') => TopDeed::Quit,
-            KeyCode::Char('o') if asks => answer(ApprovalAnswer::Once),
-            KeyCode::Char('s') if asks => answer(ApprovalAnswer::Session),
-            KeyCode::Char('a') if asks => answer(ApprovalAnswer::Always),
-            KeyCode::Char('d') if asks => answer(ApprovalAnswer::Refused),
+        if self.asks().is_some()
+            && let Some(answer) = answering::answer_of(event)
+        {
+            if self.is_answerable(now) {
+                return TopDeed::Answer(id, answer);
+            }
+            answering::NOT_YET.clone_into(&mut self.remark);
+            return TopDeed::Nothing;
+        }
+        match event.code {
             KeyCode::Char('x') if is_live => {
                 self.mode = TopMode::Ending(id);
                 TopDeed::Nothing

@@ -12,18 +12,18 @@ const MOST_ENDED: usize = 500;
 
 /// One call, as far as it is known.
 #[derive(Debug, Clone)]
-pub(super) struct TopCall {
-    pub(super) id: String,
-    pub(super) begun: CallBegun,
-    pub(super) since: Timestamp,
-    pub(super) state: TopState,
+pub(crate) struct TopCall {
+    pub(crate) id: String,
+    pub(crate) begun: CallBegun,
+    pub(crate) since: Timestamp,
+    pub(crate) state: TopState,
     /// Bytes that it wrote so far.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// What a call does.
 #[derive(Debug, Clone)]
-pub(super) enum TopState {
+pub(crate) enum TopState {
     Running,
     /// It waits for a person's approval.
     Asks(CallAsks),
@@ -36,7 +36,7 @@ pub(super) enum TopState {
 
 /// Which calls are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum TopFilter {
+pub(crate) enum TopFilter {
     #[default]
     All,
     /// What runs or asks.
@@ -47,7 +47,7 @@ pub(super) enum TopFilter {
 
 impl TopFilter {
     /// The next one, round and round.
-    pub(super) fn next(self) -> Self {
+    pub(crate) fn next(self) -> Self {
         match self {
             Self::All => Self::Live,
             Self::Live => Self::Asking,
@@ -57,7 +57,7 @@ impl TopFilter {
     }
 
     /// What people call it.
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::Live => "running",
@@ -69,7 +69,7 @@ impl TopFilter {
 
 impl TopCall {
     /// Whether it is under way, as a call or as a job.
-    pub(super) fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         matches!(
             self.state,
             TopState::Running | TopState::Asks(_) | TopState::Job(_)
@@ -77,7 +77,7 @@ impl TopCall {
     }
 
     /// Whether it went wrong.
-    pub(super) fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         match &self.state {
             TopState::Ended(ended) => record(&self.id, self.since, ended).failed(),
             TopState::Lost => true,
@@ -86,7 +86,7 @@ impl TopCall {
     }
 
     /// Its state in at most nine columns.
-    pub(super) fn word(&self) -> String {
+    pub(crate) fn word(&self) -> String {
         match &self.state {
             TopState::Running => "running".to_owned(),
             TopState::Asks(_) => "ASKS".to_owned(),
@@ -97,7 +97,7 @@ impl TopCall {
     }
 
     /// How long it takes or took, in milliseconds.
-    pub(super) fn millis(&self, now: Timestamp) -> u64 {
+    pub(crate) fn millis(&self, now: Timestamp) -> u64 {
         match &self.state {
             TopState::Ended(ended) => ended.wall_ms,
             _ => u64::try_from(now.duration_since(self.since).as_millis()).unwrap_or(0),
@@ -105,7 +105,7 @@ impl TopCall {
     }
 
     /// Its session, as people read it.
-    pub(super) fn session(&self) -> &str {
+    pub(crate) fn session(&self) -> &str {
         match self.begun.session.as_deref() {
             None => "-",
             Some("") => "(own)",
@@ -125,7 +125,7 @@ impl TopCall {
     }
 
     /// For programs.
-    pub(super) fn to_json(&self, now: Timestamp) -> Value {
+    pub(crate) fn to_json(&self, now: Timestamp) -> Value {
         let (state, rule, message) = match &self.state {
             TopState::Running => ("running", None, None),
             TopState::Asks(asks) => ("asks", Some(&asks.rule), Some(&asks.message)),
@@ -171,13 +171,13 @@ fn record(id: &str, time: Timestamp, ended: &CallEnded) -> Record {
 
 /// All calls that are known.
 #[derive(Debug, Default)]
-pub(super) struct TopCalls {
+pub(crate) struct TopCalls {
     calls: BTreeMap<String, TopCall>,
 }
 
 impl TopCalls {
     /// Something happened.
-    pub(super) fn tell(&mut self, record: FeedRecord) {
+    pub(crate) fn tell(&mut self, record: FeedRecord) {
         if let FeedEvent::Begun(begun) = record.event {
             let call = TopCall {
                 id: record.id.clone(),
@@ -210,23 +210,23 @@ impl TopCalls {
 
     /// Compares with what is there: processes that are gone, and what runs and jobs wrote. The
     /// names of jobs that still run are in `jobs`.
-    pub(super) fn compare(&mut self, running: &[Job], jobs: &[Job]) {
+    pub(crate) fn compare(&mut self, running: &[Job], jobs: &[Job]) {
         for call in self.calls.values_mut() {
             let found = running.iter().chain(jobs).find(|job| job.id == call.id);
             if let Some(job) = found {
                 call.bytes = job.output_bytes;
             }
-            match &call.state {
-                TopState::Running | TopState::Asks(_) if !is_alive(call.begun.pid) => {
+            match (&mut call.state, found) {
+                (TopState::Running | TopState::Asks(_), _) if !is_alive(call.begun.pid) => {
                     call.state = TopState::Lost;
                 }
-                TopState::Job(_) => {
-                    let ended = found.filter(|job| !job.state.is_alive());
-                    if let Some(job) = ended {
-                        call.state = end_of(job);
-                    } else if found.is_none() {
-                        call.state = TopState::Lost;
-                    }
+                (TopState::Job(_), None) => call.state = TopState::Lost,
+                (TopState::Job(_), Some(job)) if !job.state.is_alive() => {
+                    call.state = end_of(job);
+                }
+                // What `bashd jobs` takes.
+                (TopState::Job(name), Some(job)) => {
+                    job.name.as_ref().unwrap_or(&job.alias).clone_into(name);
                 }
                 _ => {}
             }
@@ -247,12 +247,12 @@ impl TopCalls {
     }
 
     /// A call by its id.
-    pub(super) fn get(&self, id: &str) -> Option<&TopCall> {
+    pub(crate) fn get(&self, id: &str) -> Option<&TopCall> {
         self.calls.get(id)
     }
 
     /// How many there are that ask, and that run.
-    pub(super) fn count(&self) -> (usize, usize) {
+    pub(crate) fn count(&self) -> (usize, usize) {
         let asks = |call: &&TopCall| matches!(call.state, TopState::Asks(_));
         let live = self.calls.values().filter(|call| call.is_live()).count();
         let asking = self.calls.values().filter(asks).count();
@@ -260,7 +260,7 @@ impl TopCalls {
     }
 
     /// Those that are wanted: who asks, then what runs, then what has ended; the newest first.
-    pub(super) fn wanted(&self, filter: TopFilter, text: &str) -> Vec<&TopCall> {
+    pub(crate) fn wanted(&self, filter: TopFilter, text: &str) -> Vec<&TopCall> {
         let text = text.to_lowercase();
         let is_wanted = |call: &&TopCall| {
             let by_filter = match filter {

@@ -28,7 +28,7 @@ use bashd::exec::TerminalGuardian;
 use bashd::feed::FeedReader;
 use bashd::jobs::{Jobs, OutputQuery, Whose};
 use bashd::ledger::Timestamp;
-use calls::{TopCalls, TopFilter};
+pub(crate) use calls::{TopCalls, TopFilter, TopState};
 use crossterm::event::{self, Event, KeyEventKind};
 use std::io;
 use std::time::{Duration, Instant};
@@ -105,8 +105,7 @@ pub(crate) fn top(
     let mut taken = screen::TopScreen::take().map_err(failed)?;
     let done = runtime.block_on(desk.run(&mut app, &mut taken, colours));
     drop(taken);
-    done?;
-    Ok(ExitStatus::Success)
+    done
 }
 
 /// Prints the calls that are wanted, for people or as JSON lines.
@@ -117,12 +116,16 @@ fn once(app: &TopApp, arguments: &TopOptions, printer: &Printer) -> Result<ExitS
     let wanted = app.calls.wanted(TopFilter::All, &app.search);
     let (live, ended): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|call| call.is_live());
     let calls = live.into_iter().chain(ended.into_iter().take(ENDED));
-    let mut page = printer.page();
+    let columns = Printer::columns().filter(|_| Printer::is_terminal());
+    let mut page = printer.list();
     if !arguments.json {
-        let title = format!(
-            "{:<9}  {:>6}  {:>7}  {:<16}  {:<10}  {:<20}  COMMAND",
-            "STATE", "TIME", "BYTES", "CLIENT", "SESSION", "CALL"
-        );
+        let title = match columns {
+            Some(_) => format!("{:<9}  {:>6}  {:>7}  COMMAND", "STATE", "TIME", "BYTES"),
+            None => format!(
+                "{:<9}  {:>6}  {:>7}  {:<18}  {:<10}  {:<20}  COMMAND",
+                "STATE", "TIME", "BYTES", "CLIENT", "SESSION", "CALL"
+            ),
+        };
         page.line(page.paint(Paint::Title, &title))?;
     }
     for call in calls {
@@ -136,18 +139,32 @@ fn once(app: &TopApp, arguments: &TopOptions, printer: &Printer) -> Result<ExitS
             Paint::Good
         };
         let state = page.paint(paint, &format!("{:<9}", call.word()));
-        page.line(format_args!(
-            "{state}  {:>6}  {:>7}  {:<16}  {:<10}  {:<20}  {}",
-            for_people::duration(call.millis(now)),
-            for_people::size(call.bytes),
-            for_people::one_line(&call.begun.owner),
-            for_people::one_line(call.session()),
-            call.id,
-            for_people::one_line(&call.begun.command),
-        ))?;
+        let took = for_people::duration(call.millis(now));
+        let bytes = for_people::size(call.bytes);
+        let [owner, session, command] =
+            [&*call.begun.owner, call.session(), &call.begun.command].map(for_people::one_line);
+        let Some(columns) = columns else {
+            page.line(format_args!(
+                "{state}  {took:>6}  {bytes:>7}  {owner:<18}  {session:<10}  {:<20}  {command}",
+                call.id,
+            ))?;
+            continue;
+        };
+        let before = format!("{state}  {took:>6}  {bytes:>7}  ");
+        for line in for_people::entry(&before, 9 + 2 + 6 + 2 + 7 + 2, &command, columns) {
+            page.line(line)?;
+        }
+        let about = format!("{owner} · session {session} · {}", call.id);
+        for line in for_people::wrapped(&about, 4, Some(columns)) {
+            page.line(page.paint(Paint::Faint, &format!("    {line}")))?;
+        }
     }
     page.finish()?;
     Ok(ExitStatus::Success)
+}
+
+fn ended_by(signal: SignalKind) -> ExitStatus {
+    ExitStatus::Signal(signal.as_raw_value() as u8)
 }
 
 impl TopDesk<'_> {
@@ -179,7 +196,7 @@ impl TopDesk<'_> {
         app: &mut TopApp,
         screen: &mut screen::TopScreen,
         colours: TopColours,
-    ) -> Result<(), Failure> {
+    ) -> Result<ExitStatus, Failure> {
         let failed = |error: io::Error| Failure::of(FailureKind::System, error.into());
         let (sender, mut keys) = mpsc::channel(KEYS_AHEAD);
         // Reading the terminal blocks; the thread ends with the process.
@@ -195,22 +212,25 @@ impl TopDesk<'_> {
         let mut ticks = tokio::time::interval(TICK);
         loop {
             self.read(app).await?;
+            app.settle(Instant::now());
             screen.draw(app, colours).map_err(failed)?;
             let event = tokio::select! {
                 biased;
-                _ = terminate.recv() => return Ok(()),
-                _ = hang_up.recv() => return Ok(()),
+                _ = terminate.recv() => return Ok(ended_by(SignalKind::terminate())),
+                _ = hang_up.recv() => return Ok(ended_by(SignalKind::hangup())),
                 event = keys.recv() => event,
                 _ = ticks.tick() => continue,
             };
             let deed = match event {
-                None => return Ok(()),
-                Some(Event::Key(key)) if key.kind != KeyEventKind::Release => app.key(&key),
+                None => return Ok(ExitStatus::Success),
+                Some(Event::Key(key)) if key.kind != KeyEventKind::Release => {
+                    app.key(&key, Instant::now())
+                }
                 Some(_) => TopDeed::Nothing,
             };
             match deed {
                 TopDeed::Nothing => {}
-                TopDeed::Quit => return Ok(()),
+                TopDeed::Quit => return Ok(ExitStatus::Success),
                 TopDeed::Open => self.looked = None,
                 TopDeed::Answer(id, answer) => app.remark = self.answer(&id, answer).await,
                 TopDeed::End(id) => app.remark = self.end(&id).await,

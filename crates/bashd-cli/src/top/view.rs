@@ -2,18 +2,21 @@
 
 use super::app::{TopApp, TopMode};
 use super::calls::{TopCall, TopState};
+use crate::answering::NOT_YET;
 use crate::check::underline;
-use crate::for_people::{cut, duration, one_line, size, wrapped};
+use crate::for_people::{cut, duration, fitting, one_line, rows, size};
+use crate::render::{StyledLine, Tone};
 use bashd::ledger::Timestamp;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Paragraph;
+use std::time::Instant;
 use unicode_width::UnicodeWidthChar;
 
-/// Rows below the table: the selected call.
-const DETAILS: u16 = 5;
+/// Rows of a reason at most.
+const REASON: usize = 4;
 
 /// Whether colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,12 +95,16 @@ fn table(app: &TopApp, area: Rect, colours: TopColours, now: Timestamp) -> Vec<L
     let head = ["STATE", "TIME", "BYTES", "CLIENT", "SESSION", "COMMAND"];
     let faint = Style::default().add_modifier(Modifier::DIM);
     let mut lines = vec![Line::from(Span::styled(widths.row(head), faint))];
-    // Title, head and footer.
-    let rows = usize::from(area.height.saturating_sub(3 + DETAILS)).max(1);
     let wanted = app.wanted();
     let selected = app.selected_row(&wanted);
-    let first = selected.saturating_sub(rows.saturating_sub(1));
-    for (number, call) in wanted.iter().enumerate().skip(first).take(rows) {
+    let below = wanted.get(selected);
+    let below = below.map_or_else(Vec::new, |call| details(call, columns, colours));
+    // Title, head and footer.
+    let room = usize::from(area.height)
+        .saturating_sub(3 + below.len())
+        .max(1);
+    let first = selected.saturating_sub(room.saturating_sub(1));
+    for (number, call) in wanted.iter().enumerate().skip(first).take(room) {
         let mut style = style_of(call, colours);
         if number == selected {
             style = style.add_modifier(Modifier::REVERSED);
@@ -120,10 +127,8 @@ fn table(app: &TopApp, area: Rect, colours: TopColours, now: Timestamp) -> Vec<L
         };
         lines.push(Line::from(Span::styled(nothing, faint)));
     }
-    lines.resize_with(rows + 1, Line::default);
-    if let Some(call) = wanted.get(selected) {
-        lines.extend(details(call, columns, colours));
-    }
+    lines.resize_with(room + 1, Line::default);
+    lines.extend(below);
     lines
 }
 
@@ -144,7 +149,7 @@ fn details(call: &TopCall, columns: usize, colours: TopColours) -> Vec<Line<'sta
         lines.push(Line::from(text));
         lines.push(Line::from(Span::styled(marks, warning)));
     } else {
-        let mut command = wrapped(&one_line(&call.begun.command), 0, Some(columns));
+        let mut command = rows(&one_line(&call.begun.command), columns);
         command.resize_with(2, String::new);
         lines.extend(command.iter().map(|text| Line::from(cut(text, columns))));
     }
@@ -167,7 +172,9 @@ fn details(call: &TopCall, columns: usize, colours: TopColours) -> Vec<Line<'sta
         TopState::Ended(ended) => ended.error.as_deref().map(one_line).unwrap_or_default(),
         _ => String::new(),
     };
-    lines.push(Line::from(Span::styled(cut(&last, columns), warning)));
+    // One decides by it, so it is whole.
+    let reason = rows(&last, columns).into_iter().take(REASON);
+    lines.extend(reason.map(|row| Line::from(Span::styled(row, warning))));
     lines
 }
 
@@ -214,19 +221,21 @@ fn opened(app: &TopApp, id: &str, area: Rect, colours: TopColours) -> Vec<Line<'
     let room = usize::from(area.height.saturating_sub(3));
     let output = app.output.iter();
     let output: Vec<String> = output
-        .flat_map(|line| wrapped(line, 0, Some(columns)))
+        .flat_map(|line| StyledLine::new(Tone::Plain, line).wrapped(columns))
+        .map(|row| row.text())
         .collect();
-    let end = output.len().saturating_sub(app.look_back.min(output.len()));
+    let most_back = output.len().saturating_sub(room);
+    app.most_back.set(most_back);
+    let end = output.len() - app.look_back.min(most_back);
     let first = end.saturating_sub(room);
     let seen = output.get(first..end).unwrap_or_default().iter();
-    lines.extend(seen.map(|line| Line::from(cut(line, columns))));
+    lines.extend(seen.map(|row| Line::from(row.clone())));
     lines
 }
 
 fn footer(app: &TopApp, columns: usize, colours: TopColours) -> Line<'static> {
-    let asks = app
-        .selected()
-        .is_some_and(|call| matches!(call.state, TopState::Asks(_)));
+    let asks = app.asks().is_some();
+    let is_answerable = app.is_answerable(Instant::now());
     let warning = match colours {
         TopColours::On => Style::default().fg(Color::Yellow),
         TopColours::Off => Style::default().add_modifier(Modifier::BOLD),
@@ -242,18 +251,28 @@ fn footer(app: &TopApp, columns: usize, colours: TopColours) -> Line<'static> {
             "end it and all it started? y ends · any other key leaves it".to_owned(),
             warning,
         ),
+        TopMode::Opened(_) | TopMode::List if asks && !is_answerable => {
+            (NOT_YET.to_owned(), warning)
+        }
         TopMode::Opened(_) | TopMode::List if asks => (ANSWERS.to_owned(), warning),
         TopMode::Opened(_) => ("esc back · ↑↓ scroll · x end · q quit".to_owned(), plain),
-        TopMode::List => (
-            "↑↓ select · enter open · / search · f filter · x end · q quit".to_owned(),
-            plain,
-        ),
+        TopMode::List => {
+            let parts = [
+                (3, "↑↓ select"),
+                (1, "enter open"),
+                (2, "/ search"),
+                (4, "f filter"),
+                (1, "x end"),
+                (0, "q quit"),
+            ];
+            (fitting(&parts, columns + 2).trim().to_owned(), plain)
+        }
     };
     Line::from(Span::styled(cut(&one_line(&text), columns), style))
 }
 
 /// What can be done with one that asks.
-const ANSWERS: &str = "allow: o once · s session · a always · d deny · q quit";
+const ANSWERS: &str = "allow: o once · s session · A always · d deny · q quit";
 
 fn style_of(call: &TopCall, colours: TopColours) -> Style {
     let plain = Style::default();
@@ -280,6 +299,7 @@ mod tests {
     use crossterm::event::{KeyCode, KeyEvent};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use std::time::Duration;
 
     fn shown(app: &TopApp, (columns, rows): (u16, u16)) -> String {
         let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
@@ -297,7 +317,8 @@ mod tests {
 
     #[test]
     fn everything_fits_into_sixty_columns_without_colour() {
-        let app = TopApp::new(some());
+        let mut app = TopApp::new(some());
+        app.settle(Instant::now().checked_sub(Duration::from_secs(1)).unwrap());
         insta::assert_snapshot!(shown(&app, (60, 12)), @r"
         bashd top · 1 running · 1 asking · shows all
         STATE       TIME   BYTES CLIENT    COMMAND
@@ -310,7 +331,7 @@ mod tests {
         ^^^^^^^^^^^^^^^^
         mcp:K3T9AZ2C.1 · session s1 · default · /srv · c
         no_force_push: it loses history
-        allow: o once · s session · a always · d deny · q quit
+        allow: o once · s session · A always · d deny · q quit
         ");
     }
 
@@ -339,12 +360,53 @@ mod tests {
             KeyCode::Char('c'),
             KeyCode::Char('a'),
         ] {
-            app.key(&KeyEvent::from(key));
+            app.key(&KeyEvent::from(key), Instant::now());
         }
         assert_eq!(app.selected().unwrap().id, "a");
-        app.key(&KeyEvent::from(KeyCode::Enter));
+        app.key(&KeyEvent::from(KeyCode::Enter), Instant::now());
         assert!(shown(&app, (100, 12)).contains("/ca"));
-        app.key(&KeyEvent::from(KeyCode::Char('f')));
+        app.key(&KeyEvent::from(KeyCode::Char('f')), Instant::now());
         assert!(shown(&app, (100, 12)).contains("no call has this text"));
+    }
+
+    #[test]
+    fn a_key_answers_only_what_was_there_to_read() {
+        use super::super::app::TopDeed;
+        use bashd::approval::ApprovalAnswer;
+        use crossterm::event::KeyModifiers;
+        let start = Instant::now();
+        let later = start + Duration::from_secs(1);
+        let mut app = TopApp::new(some());
+        app.settle(start);
+        let allow = KeyEvent::from(KeyCode::Char('o'));
+        assert_eq!(app.key(&allow, start), TopDeed::Nothing, "it has just come");
+        let always = KeyEvent::new(KeyCode::Char('a'), KeyModifiers::CONTROL);
+        assert_eq!(app.key(&always, later), TopDeed::Nothing);
+        let answer = TopDeed::Answer("c".to_owned(), ApprovalAnswer::Once);
+        assert_eq!(app.key(&allow, later), answer);
+    }
+
+    #[test]
+    fn opened_output_is_wrapped_and_scrolls_to_its_beginning() {
+        let mut app = TopApp::new(some());
+        app.key(&KeyEvent::from(KeyCode::Enter), Instant::now());
+        let numbers: Vec<String> = (0..100).map(|number| format!("{number:06}")).collect();
+        app.output = vec![numbers.concat(), "last".to_owned()];
+        let rows = |app: &TopApp| shown(app, (60, 8));
+        assert!(rows(&app).contains("last"), "{}", rows(&app));
+        for _ in 0..3 {
+            app.key(&KeyEvent::from(KeyCode::PageUp), Instant::now());
+        }
+        let first = rows(&app);
+        // Title, state, and then the first row of the output.
+        let row = first.lines().nth(2).unwrap();
+        assert!(row.starts_with("000000000001"), "{first}");
+        assert_eq!(row.len(), 60, "{first}");
+        assert!(!first.contains("last"), "{first}");
+        // It is no further than that, so the first key down moves it.
+        app.key(&KeyEvent::from(KeyCode::Down), Instant::now());
+        assert_ne!(rows(&app), first);
+        app.key(&KeyEvent::from(KeyCode::End), Instant::now());
+        assert!(rows(&app).contains("last"), "{}", rows(&app));
     }
 }

@@ -187,3 +187,46 @@ fn the_reference_is_that_of_the_library() {
         bashd::config::reference()
     );
 }
+
+#[test]
+fn a_wrong_key_of_the_console_is_found_by_doctor_and_says_what_is_right() {
+    let home = Home::new();
+    for (value, is_right) in [
+        ("x", false),
+        ("Up Down", false),
+        ("F12", true),
+        ("C-] C-]", true),
+    ] {
+        let set = format!("console.end_key={value}");
+        let doctor = bashd(&home, &["--set", &set, "doctor"]).run();
+        let says = doctor.block().contains("as in C-] C-]");
+        assert_eq!(says, !is_right, "{}", doctor.block());
+        if says {
+            assert_eq!(doctor.code(), Some(1), "{}", doctor.block());
+        }
+    }
+}
+
+#[test]
+fn without_a_terminal_and_an_editor_nothing_is_started() {
+    let home = Home::new();
+    let edit = bashd(&home, &["config", "edit"]).run();
+    assert_eq!(edit.code(), Some(125), "{}", edit.block());
+    assert!(edit.err().contains("set EDITOR"), "{}", edit.err());
+}
+
+#[test]
+fn messages_name_the_next_step() {
+    let home = Home::new();
+    for (arguments, step) in [
+        (&["undo", "zzz"][..], "bashd changes lists them"),
+        (&["changes", "apply", "zzz"], "bashd changes lists them"),
+        (&["run", "--on", "zzz", "true"], "docs/places.md"),
+        (&["log", "show", "zz"], "`zz` is too short"),
+    ] {
+        let shown = bashd(&home, arguments).run();
+        assert!(shown.block().contains(step), "{}", shown.block());
+    }
+    let man = bashd(&home, &["man", "zzz"]).run().err();
+    assert!(man.contains("one of:") && !man.contains("outpost"), "{man}");
+}

@@ -117,7 +117,7 @@ fn lists_and_pages_have_the_names_that_fingers_expect() {
     let unknown = shown(&home, &["log", "show", "zzzzzz"]);
     assert_eq!(
         unknown.err(),
-        "usage error: there is no recorded call `ZZZZZZ`\nhint: bashd log lists calls with their ids\n"
+        "usage error: there is no recorded call `zzzzzz`\nhint: bashd log lists calls with their ids\n"
     );
 
     let profiles = shown(&home, &["profiles"]).out();

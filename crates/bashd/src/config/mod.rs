@@ -392,7 +392,7 @@ impl Config {
                 .map(Duration::from_millis),
             virtual_terminal: values.text("bash.virtual_terminal")? == "on",
             mcp_structured: values.switch("mcp.structured")?,
-            console_end_key: values.optional("console.end_key")?.map(str::to_owned),
+            console_end_key: end_key(values)?,
             places: Vec::new(),
             default_place: None,
             notify: NotifySettings::from_values(values)?,
@@ -484,5 +484,20 @@ fn survivors(word: &str) -> Result<Option<Survivors>> {
             ErrorKind::Config,
             format!("`survivors` can't be {other:?}"),
         )),
+    }
+}
+
+/// The key that ends a command in the console, if it is one.
+fn end_key(values: &Values) -> Result<Option<String>> {
+    let name = values.optional("console.end_key")?;
+    match name {
+        Some(name) if crate::screen::keys::once_or_twice(name).is_none() => {
+            let text = format!(
+                "`console.end_key` can't be {name:?}: name a key (F1 to F12, Escape, Home, C-] …), or the same key \
+                 twice, as in C-] C-]"
+            );
+            Err(Error::new(ErrorKind::Config, text))
+        }
+        name => Ok(name.map(str::to_owned)),
     }
 }

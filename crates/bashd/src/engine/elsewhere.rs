@@ -91,7 +91,7 @@ impl EngineCore {
             let names = self.places.iter().map(|place| &*place.settings.name);
             let names: Vec<&str> = names.collect();
             let known = if names.is_empty() {
-                "none is configured".to_owned()
+                "none is configured: docs/places.md says how".to_owned()
             } else {
                 format!("there are: {}", names.join(", "))
             };

@@ -13,10 +13,27 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 /// The last word of a process that has restored its terminal itself.
 const DONE: &[u8] = b".";
 
-/// Undoes every mode that a full-screen program may have set: mouse, paste, keyboard, cursor,
-/// alternate screen, colors.
-pub const LEAVE_SCREEN: &str =
-    "\x1b[<u\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[0m";
+/// Keyboard (Kitty's protocol, other keys, keypad, cursor keys), mouse, focus, paste, cursor (seen,
+/// shape), insertion, breaking of lines, letters.
+macro_rules! plain_modes {
+    () => {
+        "\x1b[<u\x1b[>4m\x1b>\x1b[?1l\x1b[?1015l\x1b[?1006l\x1b[?1005l\x1b[?1003l\x1b[?1002l\x1b[?1000l\
+         \x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[0 q\x1b[4l\x1b[?7h\x1b(B\x0f"
+    };
+}
+
+/// The whole screen scrolls again. That would move the cursor, which therefore is kept meanwhile.
+macro_rules! whole_screen {
+    () => {
+        "\x1b7\x1b[r\x1b8\x1b[0m"
+    };
+}
+
+/// Undoes every mode that a program at a terminal may have set, except for the alternate screen.
+pub const PLAIN_MODES: &str = concat!(plain_modes!(), whole_screen!());
+
+/// Undoes every mode that a full-screen program may have set, and leaves the alternate screen.
+pub const LEAVE_SCREEN: &str = concat!(plain_modes!(), "\x1b[?1049l", whole_screen!());
 
 /// The guardian of the terminal that is this process's stdin, for as long as this value lives.
 #[derive(Debug)]

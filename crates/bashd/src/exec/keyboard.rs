@@ -58,11 +58,25 @@ impl Strokes {
     /// Like `pass_on`, for callers that poll repeatedly.
     pub(crate) async fn pass_all_on(&mut self, connection: &KeeperConnection) -> Infallible {
         while let Some(stroke) = self.0.recv().await {
-            let _ = match stroke {
-                Stroke::Typed(bytes) => connection.send(&TypedMessage { bytes }, &[]).await,
-                Stroke::Resized(size) => connection.send(&ResizeMessage { size }, &[]).await,
-            };
+            stroke.pass_on(connection).await;
         }
         std::future::pending().await
+    }
+
+    /// Passes on what was typed so far.
+    pub(crate) async fn pass_typed_on(&mut self, connection: &KeeperConnection) {
+        while let Ok(stroke) = self.0.try_recv() {
+            stroke.pass_on(connection).await;
+        }
+    }
+}
+
+impl Stroke {
+    async fn pass_on(self, connection: &KeeperConnection) {
+        // A command that has ended gets nothing more.
+        let _ = match self {
+            Self::Typed(bytes) => connection.send(&TypedMessage { bytes }, &[]).await,
+            Self::Resized(size) => connection.send(&ResizeMessage { size }, &[]).await,
+        };
     }
 }

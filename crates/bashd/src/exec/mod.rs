@@ -40,7 +40,7 @@ use bashd_keeper::keeper::protocol::{
 pub use bashd_keeper::reset::Reset;
 use connection::KeeperConnection;
 use conversation::{Conversation, Heard, KeeperUse, beginning};
-pub use guardian::{LEAVE_SCREEN, TerminalGuardian};
+pub use guardian::{LEAVE_SCREEN, PLAIN_MODES, TerminalGuardian};
 pub(crate) use keepers::{ExpectedCalls, Keepers};
 pub use keyboard::Keyboard;
 pub(crate) use keyboard::Strokes;

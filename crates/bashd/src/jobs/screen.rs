@@ -34,6 +34,10 @@ const BEGINNING: u64 = 64 * 1024;
 /// Bytes of its end that are always read.
 const ENDING: u64 = 8 * 1024 * 1024;
 
+/// Bytes of its end that show a person what a terminal looks like by now. Feeding them takes a
+/// tenth of a second.
+const RECENT: u64 = 1024 * 1024;
+
 /// A query of a job's screen.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -108,10 +112,35 @@ impl JobTerminal {
         self.size
     }
 
-    /// Whether something was written that [`JobTerminal::next`] has not returned yet.
-    pub fn has_more(&self) -> bool {
+    /// Bytes that were written and that [`JobTerminal::next`] has not returned yet.
+    pub fn behind(&self) -> u64 {
         let spool = self.readers.first();
-        spool.is_some_and(|spool| self.offset < spool.readable_end())
+        spool.map_or(0, |spool| spool.readable_end().saturating_sub(self.offset))
+    }
+
+    /// What it shows by now, at this size; [`JobTerminal::next`] goes on from there. Ends however
+    /// fast the program writes meanwhile. May be dropped and called again at any time.
+    pub async fn by_now(&mut self, size: Size) -> Screen {
+        let mut screen = Screen::new(size);
+        let Some(spool) = self.readers.first() else {
+            return screen;
+        };
+        let end = spool.readable_end();
+        for range in worth_a_look(0, end, RECENT) {
+            let mut at = range.start;
+            while at < range.end {
+                let upto = range.end.min(at + FED_AT_ONCE);
+                let view = View::of_shown(spool);
+                let Ok(pieces) = view.source().read(at..upto) else {
+                    break;
+                };
+                screen.feed(&kept(pieces));
+                at = upto;
+                tokio::task::yield_now().await;
+            }
+        }
+        self.offset = self.offset.max(end);
+        screen
     }
 
     /// Types at it and changes its size while [`JobTerminal::next`] is awaited.
@@ -127,6 +156,9 @@ impl JobTerminal {
             let spool = self.readers.first()?;
             let end = spool.readable_end();
             if self.offset < end {
+                // A program that writes without a pause is typed at, too.
+                let connection = self.control.connection();
+                self.strokes.pass_typed_on(connection).await;
                 let upto = end.min(self.offset + CHUNK);
                 // A person's own terminal gets what was written, byte by byte.
                 let view = View::of_shown(spool);
@@ -278,7 +310,7 @@ impl ScreenLook {
             }
             OutputSource::Stored(file, ..) => Source::len(file),
         };
-        for range in worth_a_look(self.offset, end) {
+        for range in worth_a_look(self.offset, end, ENDING) {
             let mut at = range.start;
             while at < range.end {
                 let upto = range.end.min(at + FED_AT_ONCE);
@@ -294,9 +326,9 @@ impl ScreenLook {
 }
 
 /// The parts of this range that a screen needs to see.
-fn worth_a_look(from: u64, upto: u64) -> [Range<u64>; 2] {
+fn worth_a_look(from: u64, upto: u64, ending: u64) -> [Range<u64>; 2] {
     let beginning = from..upto.min(from.max(BEGINNING));
-    let ending = beginning.end.max(upto.saturating_sub(ENDING))..upto;
+    let ending = beginning.end.max(upto.saturating_sub(ending))..upto;
     [beginning, ending]
 }
 
@@ -322,15 +354,15 @@ mod tests {
 
     #[test]
     fn of_a_flood_the_beginning_and_the_end_are_looked_at() {
-        assert_eq!(worth_a_look(0, 10), [0..10, 10..10]);
-        assert_eq!(worth_a_look(4, 10), [4..10, 10..10]);
+        assert_eq!(worth_a_look(0, 10, ENDING), [0..10, 10..10]);
+        assert_eq!(worth_a_look(4, 10, ENDING), [4..10, 10..10]);
         let flood = 100 * ENDING;
         assert_eq!(
-            worth_a_look(0, flood),
+            worth_a_look(0, flood, ENDING),
             [0..BEGINNING, flood - ENDING..flood]
         );
         assert_eq!(
-            worth_a_look(flood, flood + 5),
+            worth_a_look(flood, flood + 5, ENDING),
             [flood..flood, flood..flood + 5]
         );
     }

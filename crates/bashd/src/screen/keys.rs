@@ -283,3 +283,16 @@ pub fn paste(text: &str, modes: KeyModes) -> Vec<u8> {
     }
     text.into_bytes()
 }
+
+/// What a text names: a key that is pressed once (`F12`), or the same twice (`C-] C-]`, then true).
+/// A single character is no name: it is typed all the time.
+pub fn once_or_twice(text: &str) -> Option<(KeyPress, bool)> {
+    let key = |name: &str| KeyPress::named(name).filter(|_| name.chars().count() > 1);
+    let mut names = text.split_whitespace();
+    let first = key(names.next()?)?;
+    match (names.next(), names.next()) {
+        (None, _) => Some((first, false)),
+        (Some(second), None) => (key(second)? == first).then_some((first, true)),
+        (Some(_), Some(_)) => None,
+    }
+}

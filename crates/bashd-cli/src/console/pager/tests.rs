@@ -99,21 +99,25 @@ fn what_is_chosen_stays_chosen_when_the_list_changes() {
 fn a_search_goes_down_and_up_and_ends_before_the_page_does() {
     let mut page = Pager::new("Log", lines(50));
     press(&mut page, KeyCode::Char('/'));
-    assert_eq!(page.footer(), " /▏ enter searches · esc ends ");
+    assert_eq!(page.footer(80), " /▏ enter searches · esc ends ");
     type_text(&mut page, "^.5");
     assert_eq!(first(&mut page), "15");
     press(&mut page, KeyCode::Char('n'));
     assert_eq!(first(&mut page), "25");
     press(&mut page, KeyCode::Char('N'));
     assert_eq!(first(&mut page), "15");
-    assert_eq!(page.footer(), " /^.5 · 4 found · n N · esc ends ");
+    assert_eq!(page.footer(80), " /^.5 · 4 found · n N · esc ends ");
     press(&mut page, KeyCode::Char('N'));
-    assert!(page.footer().contains("no other"), "{}", page.footer());
+    assert!(page.footer(80).contains("no other"), "{}", page.footer(80));
     assert_eq!(press(&mut page, KeyCode::Esc), PagerAction::Nothing);
     assert_eq!(press(&mut page, KeyCode::Esc), PagerAction::Close);
     press(&mut page, KeyCode::Char('/'));
     type_text(&mut page, "x");
-    assert!(page.footer().contains("nothing found"), "{}", page.footer());
+    assert!(
+        page.footer(80).contains("nothing found"),
+        "{}",
+        page.footer(80)
+    );
 }
 
 #[test]
@@ -128,7 +132,7 @@ fn lines_are_selected_and_copied() {
     assert!(page.visible(3).iter().all(|row| row.is_selected));
     let copied = PagerAction::Copy("1\n2\n3\n4\n5".to_owned());
     assert_eq!(press(&mut page, KeyCode::Char('y')), copied);
-    assert_eq!(page.footer(), " 5 lines copied ");
+    assert_eq!(page.footer(80), " 5 lines copied ");
     let PagerAction::Copy(all) = press(&mut page, KeyCode::Char('y')) else {
         panic!("without a selection all is copied")
     };

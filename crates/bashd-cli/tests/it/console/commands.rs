@@ -305,10 +305,12 @@ fn a_call_is_shown_while_it_is_written_and_runs_as_an_agents() {
     tmux.until("\n2\n");
     tmux.command(r#"{"command": "git push --force"}"#);
     // The person at the console is asked, with the part in question marked.
-    tmux.until_all(&["May this run?", "^^^^", "a always · d denies"]);
-    // Nothing is allowed by typing on.
-    tmux.keys(&["Enter", "y"]);
-    tmux.until("May this run?");
+    tmux.until_all(&["May this run?", "^^^^", "A always · d denies"]);
+    // Nothing is allowed by typing on, nor by a habit.
+    for keys in [["Enter", "y"], ["C-a", "C-s"], ["C-o", "a"]] {
+        tmux.keys(&keys);
+        tmux.until_all(&["May this run?", "A always · d denies"]);
+    }
     tmux.keys(&["d"]);
     tmux.until("✘ denied");
     tmux.keys(&["C-d"]);
@@ -336,6 +338,45 @@ fn the_wheel_scrolls_what_a_terminal_showed() {
     });
     tmux.keys(&["C-c"]);
     tmux.until_gone(OVERLAY);
+    tmux.keys(&["C-d"]);
+    tmux.is_given_back();
+}
+
+#[test]
+fn ctrl_d_is_for_the_command_that_runs() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::console(&home, (80, 24)) else {
+        return;
+    };
+    tmux.command("cat; echo \"cat ended with $?\"");
+    tmux.until("[running]");
+    tmux.until_that("its end", |shown| {
+        let is_over = shown.contains("\ncat ended with 0\n") && shown.contains("✔ done");
+        // A program that has not begun to read yet gets another one.
+        if !is_over && shown.contains("[running]") && !shown.contains("Ctrl-D went") {
+            tmux.keys(&["C-d"]);
+        }
+        is_over
+    });
+    tmux.until("[ready]");
+    tmux.keys(&["C-d"]);
+    tmux.is_given_back();
+}
+
+#[test]
+fn a_long_line_is_seen_whole_while_it_is_typed() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::console(&home, (60, 20)) else {
+        return;
+    };
+    let line = format!("echo {} THE_END", "abcdefghi ".repeat(12).trim_end());
+    tmux.text(&line);
+    tmux.until("THE_END");
+    let cursor = tmux.run(&["display-message", "-p", "#{cursor_x}"]).stdout;
+    let column: usize = String::from_utf8_lossy(&cursor).trim().parse().unwrap();
+    assert_eq!(column, 2 + line.len() % 58);
+    tmux.keys(&["Enter"]);
+    tmux.until("✔ done");
     tmux.keys(&["C-d"]);
     tmux.is_given_back();
 }

@@ -133,3 +133,83 @@ fn stored_output_is_read_in_a_page() {
     tmux.keys(&["q", "C-d"]);
     tmux.is_given_back();
 }
+
+const RULE: &str = "[[rules]]\nname = 'asks'\ndecision = 'ask'\nmessage = 'really?'\n\
+    command = 'made-up'\nexamples.deny = ['made-up']\nexamples.allow = ['true']\n";
+
+#[test]
+fn questions_of_other_processes_are_answered_here() {
+    // What is killed can't take its question away.
+    let home = Home::new().keeping_in_state(&["asks"]);
+    std::fs::write(home.config().join("config.toml"), RULE).unwrap();
+    let Some(tmux) = Tmux::console(&home, (80, 24)) else {
+        return;
+    };
+    let run = |answer: &str| {
+        let script = format!("made-up() {{ echo \"$1\"; }}; made-up {answer}");
+        let run = Command::new(env!("CARGO_BIN_EXE_bashd"))
+            .args(["run", &script])
+            .env_clear()
+            .envs(home.env())
+            .current_dir(home.workspace())
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // Whose it is, the part in question, the reason; and keys once one has had time to read.
+        tmux.until_all(&["May this run?", "cli:", "^^^^^^^", "really?", "o once"]);
+        run
+    };
+    let allowed = run("allowed");
+    tmux.keys(&["o"]);
+    let ended = allowed.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "allowed\n");
+    tmux.until("allowed once");
+    let refused = run("refused");
+    tmux.keys(&["d"]);
+    let ended = refused.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(126));
+    // One whose process was killed asks no more.
+    let mut killed = run("killed");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    tmux.until_gone("May this run?");
+    tmux.keys(&["C-d"]);
+    tmux.is_given_back();
+}
+
+#[test]
+fn a_job_that_failed_is_red_and_has_its_code() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    crate::shown(&home, &["run", "--background", "sleep 1; exit 3"]);
+    crate::shown(&home, &["jobs", "wait", "bg_1"]);
+    let Some(tmux) = Tmux::console(&home, (60, 24)) else {
+        return;
+    };
+    tmux.line("/jobs");
+    // The footer has what closes the page at every width.
+    tmux.until_all(&["exit 3", "q closes"]);
+    let raw = tmux.run(&["capture-pane", "-e", "-p"]).stdout;
+    let raw = String::from_utf8_lossy(&raw).into_owned();
+    // In the list, and below what it wrote; the terminal's first sixteen colours have two spellings.
+    let is_red = |line: &str| line.contains("31mexit 3") || line.contains("38;5;1mexit 3");
+    let red = raw.lines().filter(|line| is_red(line)).count();
+    assert_eq!(red, 2, "{raw}");
+    tmux.keys(&["q", "C-d"]);
+    tmux.is_given_back();
+}
+
+#[test]
+fn a_pipe_gives_the_plain_console_one_command_after_the_other() {
+    let home = Home::new();
+    let lines = "echo one; sleep 0.3; echo two\ncat; echo three\nexit 4\n/runs\n";
+    let ran = crate::bashd(&home, &["console", "--plain"])
+        .stdin(lines)
+        .run();
+    let out = ran.out();
+    let at = |text: &str| out.find(text).unwrap_or_else(|| panic!("{text}: {out}"));
+    assert!(at("two\n") < at("three\n"), "{out}");
+    assert!(at("three\n") < at("failed, exit 4"), "{out}");
+    assert!(out.contains("✔ done"), "{out}");
+}

@@ -7,7 +7,7 @@ use std::process::Command;
 
 #[test]
 fn every_end_gives_the_terminal_back() {
-    let home = Home::new();
+    let home = Home::new().keeping_in_state(&["asks"]);
     for signal in ["HUP", "INT", "TERM", "KILL"] {
         let Some(tmux) = Tmux::console(&home, (80, 24)) else {
             return;

@@ -170,9 +170,15 @@ impl<'home> Tmux<'home> {
             "no echo:\n{shown}"
         );
         self.until("icanon\n");
-        let modes = "#{alternate_on} #{cursor_flag} #{mouse_any_flag}";
+        self.modes_are_plain();
+    }
+
+    /// Nothing is left of what a program asked of its terminal, as far as tmux tells.
+    pub(crate) fn modes_are_plain(&self) {
+        let modes = "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{insert_flag} \
+            #{keypad_flag} #{keypad_cursor_flag} #{wrap_flag} #{scroll_region_upper}";
         let modes = self.run(&["display-message", "-p", modes]).stdout;
-        assert_eq!(String::from_utf8_lossy(&modes).trim(), "0 1 0");
+        assert_eq!(String::from_utf8_lossy(&modes).trim(), "0 1 0 0 0 0 1 0");
     }
 
     /// The console's own process.

@@ -84,3 +84,13 @@ fn a_colour_that_a_command_left_on_does_not_stay() {
     };
     assert!(seen.starts_with("\x1b[31mred\x1b[0m"), "{seen:?}");
 }
+
+#[test]
+fn what_follows_a_sequence_that_never_ends_is_seen() {
+    let home = Home::new();
+    let line = format!(r#"{BASHD} run 'printf "\033]0;x"; echo; echo hello; exit 3'"#);
+    let Some(seen) = at_terminal(&home, &line, &[]) else {
+        return;
+    };
+    assert!(seen.contains("hello\r\n"), "{seen:?}");
+}

@@ -47,9 +47,36 @@ fn a_list_that_does_not_fit_is_shown_in_the_pager() {
     let short = tmux.until("over\n");
     assert!(!short.contains("paged:/"), "it fits: {short}");
     tmux.line(&format!(
-        "clear; PAGER=cat {BASHD} rules | tail -n 1; echo done"
+        "clear; PAGER='sed s/^/paged:/' {BASHD} rules | tail -n 1; echo done"
     ));
-    tmux.until("done\n");
+    let piped = tmux.until("\ndone\n");
+    let is_paged = piped.lines().any(|line| line.starts_with("paged:"));
+    assert!(!is_paged, "what reads it is no terminal: {piped}");
+}
+
+#[test]
+fn lists_break_between_words_in_narrow_terminals() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let words = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda";
+    shown(&home, &["run", &format!("echo {words}; seq 1 20000")]);
+    let job = format!("sleep 1; echo {words}");
+    shown(&home, &["run", "--background", &job]);
+    shown(&home, &["jobs", "wait", "bg_1"]);
+    for columns in [60, 80] {
+        let Some(tmux) = Tmux::shell(&home, (columns, 40)) else {
+            return;
+        };
+        for list in ["log", "jobs list --all", "artifact list", "top --once"] {
+            tmux.line(&format!("clear; PAGER=cat {BASHD} {list}; echo over"));
+            let seen = tmux.until_that(list, |seen| {
+                seen.contains("lambda") && seen.contains("\nover\n")
+            });
+            // A word that the terminal broke is not there any more.
+            for word in words.split(' ') {
+                assert!(seen.contains(word), "{list} at {columns}: {word}: {seen}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn calls_of_other_processes_are_answered_opened_and_ended() {
     assert_eq!(ended(allowed), (Some(0), "allowed\n".to_owned()));
     let refused = run(&home, "made-up 2");
     // The part that it is about is marked.
-    tmux.until_all(&["1 asking", "made-up 2", "\n^^^^^^^^^"]);
+    tmux.until_all(&["1 asking", "made-up 2", "\n^^^^^^^^^", "d deny"]);
     tmux.keys(&["d"]);
     assert_eq!(ended(refused).0, Some(126));
 
@@ -121,7 +121,7 @@ fn a_command_of_bashd_can_not_answer() {
     tmux.line(&format!("{BASHD} run --pty {BASHD} top"));
     tmux.until("bashd top ·");
     let asked = run(&home, "made-up 3");
-    tmux.until_all(&["1 asking", "made-up 3"]);
+    tmux.until_all(&["1 asking", "made-up 3", "o once"]);
     tmux.keys(&["o"]);
     tmux.until("a command of bashd can't answer");
     tmux.keys(&["q"]);

@@ -10,6 +10,65 @@ const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
 fn is_given_back(tmux: &Tmux<'_>) {
     tmux.line("clear; stty -a | grep -ow -e '-*icanon' -e '-*opost' | xargs echo modes");
     tmux.until("modes opost icanon");
+    tmux.modes_are_plain();
+}
+
+#[test]
+fn a_job_that_writes_without_a_pause_is_painted_typed_at_and_left() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::shell(&home, (80, 24)) else {
+        return;
+    };
+    let script = "trap 'echo STOPPED' INT; yes flood; sleep 300";
+    shown(&home, &["run", "--background", "--pty", script]);
+    let attach = format!("{BASHD} jobs attach bg_1");
+    tmux.line(&attach);
+    tmux.until("flood\nflood\nflood");
+    let leave = || {
+        tmux.until_that("detached", |shown| {
+            let is_left = shown.contains("detached: bg_1 keeps running");
+            if !is_left {
+                tmux.keys(&["C-]", "C-]"]);
+            }
+            is_left
+        });
+    };
+    leave();
+    is_given_back(&tmux);
+    tmux.line(&format!("clear; {attach}"));
+    tmux.until("flood\nflood\nflood");
+    tmux.keys(&["C-c"]);
+    tmux.until("STOPPED");
+    leave();
+    is_given_back(&tmux);
+    shown(&home, &["jobs", "kill", "bg_1"]);
+}
+
+#[test]
+fn whatever_a_program_asked_of_the_terminal_it_is_left_and_given_back() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::shell(&home, (80, 24)) else {
+        return;
+    };
+    // Kitty's keys, focus, other keys, keypad, a part that scrolls, insertion, no wrapping, lines
+    // for letters.
+    let modes = r"\033[>1u\033[?1004h\033[>4;2m\033=\033[?1h\033[3;10r\033[4h\033[?7l\033(0";
+    let script = format!("read -r _; printf '{modes}'; echo READY; cat -v");
+    shown(&home, &["run", "--background", "--pty", &script]);
+    tmux.line(&format!("{BASHD} jobs attach bg_1"));
+    tmux.until("Ctrl-] twice detaches");
+    tmux.keys(&["Enter"]);
+    // In letters that are lines.
+    tmux.until_that("ready", |shown| !shown.contains("Ctrl-] twice"));
+    tmux.until_that("detached", |shown| {
+        let is_left = shown.contains("detached: bg_1 keeps running");
+        if !is_left {
+            tmux.text("\u{1b}[93;5u\u{1b}[93;5u");
+        }
+        is_left
+    });
+    is_given_back(&tmux);
+    shown(&home, &["jobs", "kill", "bg_1"]);
 }
 
 #[test]

@@ -54,8 +54,17 @@ fn a_killed_bashd_leaves_no_tree_in_between() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let moment = next(&mut dice) % (longest.as_micros() as u64 + 1);
-        thread::sleep(Duration::from_micros(moment));
+        // A quarter of them at any moment, the others once there is a journal: what comes before
+        // and after it takes longer than what is between.
+        let mut most = longest.as_micros() as u64 + 1;
+        if kill % 4 != 0 {
+            let journal = home.state().join("changes/journals").join(&held);
+            while !journal.exists() && child.try_wait().unwrap().is_none() {
+                thread::yield_now();
+            }
+            most = 8_000;
+        }
+        thread::sleep(Duration::from_micros(next(&mut dice) % most));
         let _ = child.kill();
         child.wait().unwrap();
         let journals = home.state().join("changes/journals");

@@ -64,7 +64,7 @@ pub(crate) fn dispatch(
         Subcommand::Acp(arguments) => acp::acp(arguments, settings()?, printer),
         Subcommand::Rpc(arguments) => rpc::rpc(arguments, settings()?, printer),
         Subcommand::Hook(arguments) => Ok(hook::answer_event(arguments, &settings, printer)),
-        Subcommand::Init(arguments) => init::init(arguments, settings()?, printer),
+        Subcommand::Init(arguments) => init::init(arguments, &settings()?, printer),
         Subcommand::Console(args) => {
             let look = console::ConsoleLook::of(args.plain, printer);
             let mut settings = settings()?;

@@ -156,9 +156,8 @@ mod tests {
         // Large ones stay for a shorter time.
         known.learn_of_call(&variable("D_TOKEN", "third-value-3"));
         for number in 0..13 {
-            let value: String = (0..10_000)
-                .map(|n| format!("{number:02}-{n:06}x"))
-                .collect();
+            let parts: Vec<String> = (0..10_000).map(|n| format!("{number:02}-{n:06}")).collect();
+            let value = parts.join("x");
             known.learn_of_call(&variable("C_TOKEN", &value));
         }
         assert!(known.now().bytes() < CALL_BYTES + 250_000);

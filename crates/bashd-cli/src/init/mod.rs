@@ -14,7 +14,7 @@ mod put_in;
 mod report;
 mod toml;
 
-use crate::args::{InitOptions, PresetName};
+use crate::args::InitOptions;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 /// Sets agents up, or takes out what was put in.
 pub(crate) fn init(
     arguments: &InitOptions,
-    settings: ConfigInForce,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     if arguments.json && !arguments.yes && !arguments.print {
@@ -43,7 +43,7 @@ pub(crate) fn init(
     let mut all = if arguments.uninstall {
         to_take_out(arguments, project.as_deref(), &state_dir)?
     } else {
-        to_put_in(arguments, project, &state_dir, printer)?
+        to_put_in(arguments, project.as_deref(), &state_dir, printer)?
     };
     if all.is_empty() {
         return nothing_found(arguments, printer);
@@ -99,7 +99,7 @@ impl AgentChanges {
 /// The changes for what is wanted, in the agents that are named or found.
 fn to_put_in(
     arguments: &InitOptions,
-    project: Option<PathBuf>,
+    project: Option<&Path>,
     state_dir: &Path,
     printer: &Printer,
 ) -> Result<Vec<AgentChanges>, Failure> {
@@ -125,7 +125,7 @@ fn to_put_in(
     let kept = |setup: &AgentSetup| {
         let origin = WishOrigin {
             agent: setup.name.to_owned(),
-            project: project.clone(),
+            project: project.map(Path::to_owned),
         };
         put_in::confinement_of(&known, &origin)
     };
@@ -137,13 +137,17 @@ fn to_put_in(
     let context = |setup: &AgentSetup| SetupContext {
         places: &places,
         program: &program,
-        server: server_words(said.clone().unwrap_or_else(|| kept(setup))),
+        server: server_words(match said {
+            Some(Preset::Off) => None,
+            Some(preset) => Some(preset.name().to_owned()),
+            None => kept(setup),
+        }),
         wants: SetupWants {
             server: !arguments.hook_only,
             hook: arguments.hook || arguments.hook_only,
             no_own_shell: arguments.replace_shell,
         },
-        project: project.clone(),
+        project: project.map(Path::to_owned),
     };
     let one = |setup: &AgentSetup, found: Option<PathBuf>| {
         let context = context(setup);
@@ -289,19 +293,17 @@ fn said_confinement(
     arguments: &InitOptions,
     printer: &Printer,
     are_all_kept: bool,
-) -> Option<Option<String>> {
-    let name = |preset: Preset| preset.name().to_owned();
+) -> Option<Preset> {
     let is_said = arguments.confine.is_some() || arguments.hook_only || are_all_kept;
     let asks = !is_said && !arguments.yes && !arguments.print && !arguments.json;
     match arguments.confine {
-        Some(PresetName::Off) => Some(None),
-        Some(said) => Some(Some(name(Preset::from(said)))),
+        Some(said) => Some(Preset::from(said)),
         None if asks && has_person() => {
             printer.note(
                 "commands can be confined to the agent's workspace: they write nothing else, see no keys \
                  and have no network (docs/confinement.md)",
             );
-            is_answered_yes("Confine them? [y/N] ").then(|| Some(name(Preset::Workspace)))
+            is_answered_yes("Confine them? [y/N] ").then_some(Preset::Workspace)
         }
         None => None,
     }
@@ -337,7 +339,7 @@ fn may_write(arguments: &InitOptions, printer: &Printer) -> bool {
 }
 
 /// Starts the server as the entries say, once for each way; tells of the first that fails.
-fn try_servers(all: &[AgentChanges], settings: ConfigInForce) -> Option<report::ServerReport> {
+fn try_servers(all: &[AgentChanges], settings: &ConfigInForce) -> Option<report::ServerReport> {
     let mut ways: Vec<&Vec<String>> = Vec::new();
     for words in all.iter().filter_map(|one| one.server.as_ref()) {
         if !ways.contains(&words) {

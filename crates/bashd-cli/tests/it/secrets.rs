@@ -324,7 +324,10 @@ fn rpc_shows_no_secret() {
     hides("the events of a call", &told);
     // Live, two letters of it may have been shown before it was known to be one.
     let marks = told.matches("[secret API_TOKEN, 15 characters]\n").count();
-    assert!(marks >= 2 && !told.contains(&CANARY[..3]), "{told}");
+    assert!(
+        marks >= 2 && !told.contains(CANARY.get(..3).unwrap_or_default()),
+        "{told}"
+    );
     let arguments = json!({"command": format!("echo $MINE; echo {registered}"), "env": {"MINE": "x", "MY_TOKEN": own}, });
     let answer = rpc.ask(&json!({"id": "2", "type": "call", "arguments": arguments}));
     assert_eq!(

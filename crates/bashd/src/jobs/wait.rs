@@ -152,9 +152,10 @@ impl Jobs {
                 Condition::Exit => met == Met::Yes,
                 _ => met == Met::Ended,
             };
-            let job = match has_ended {
-                true => self.settled(job).await,
-                false => self.again(&job).await.unwrap_or(job),
+            let job = if has_ended {
+                self.settled(job).await
+            } else {
+                self.again(&job).await.unwrap_or(job)
             };
             waited.push(Waited { met, by, job });
         }

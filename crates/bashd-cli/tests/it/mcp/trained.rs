@@ -238,7 +238,7 @@ fn a_15_the_tool_runner_of_the_anthropic_sdk_works_with_it() {
     assert_eq!(seen["last"], "done");
 }
 
-/// What OpenHands' model was sent in a case of the loop, without the line that OpenHands adds.
+/// What the model of `OpenHands` was sent in a case of the loop, without the line that is added.
 fn in_openhands(home: &Home, case: &str) -> Option<Value> {
     let target = target_with("openhands")?;
     let mut client = in_home(&target.join("agents/openhands/bin/python"), home);
@@ -276,7 +276,7 @@ fn o_26_the_agent_of_openhands_works_with_it() {
     ends(6, "Terminal session has been reset. ", 0);
 }
 
-/// The hook before OpenHands' own terminal, as docs/hook.md writes it, and broken in three ways.
+/// The hook before the terminal of `OpenHands`, as docs/hook.md writes it, and broken in three ways.
 #[test]
 fn the_hook_decides_in_openhands_and_blocks_if_it_can_not() {
     let whole = "timeout -k 1 30 bashd hook openhands || exit 2";

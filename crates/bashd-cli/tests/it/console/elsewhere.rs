@@ -192,7 +192,7 @@ fn a_job_that_failed_is_red_and_has_its_code() {
     tmux.until_all(&["exit 3", "q closes"]);
     let raw = tmux.run(&["capture-pane", "-e", "-p"]).stdout;
     let raw = String::from_utf8_lossy(&raw).into_owned();
-    // In the list, and below what it wrote; the terminal's first sixteen colours have two spellings.
+    // In the list, and below what it wrote; a terminal's first sixteen colours have two spellings.
     let is_red = |line: &str| line.contains("31mexit 3") || line.contains("38;5;1mexit 3");
     let red = raw.lines().filter(|line| is_red(line)).count();
     assert_eq!(red, 2, "{raw}");

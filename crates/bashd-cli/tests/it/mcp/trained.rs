@@ -276,7 +276,7 @@ fn o_26_the_agent_of_openhands_works_with_it() {
     ends(6, "Terminal session has been reset. ", 0);
 }
 
-/// The hook before the terminal of `OpenHands`, as docs/hook.md writes it, and broken in three ways.
+/// The hook before the terminal of `OpenHands`, as docs/hook.md has it, and broken in three ways.
 #[test]
 fn the_hook_decides_in_openhands_and_blocks_if_it_can_not() {
     let whole = "timeout -k 1 30 bashd hook openhands || exit 2";

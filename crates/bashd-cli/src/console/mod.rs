@@ -5,8 +5,8 @@
 //! and `end_key` the key that ends it there, `pager` a page of lines and `page_text` what it says,
 //! `history` what ran before, `jobs` what runs elsewhere, `welcome` the first screen, `question` a
 //! command that waits for approval, `asked_elsewhere` those of other processes, `words` what a line
-//! of the prompt does, `palette` colors for terminals that have few. One loop handles keys, events of the run and time. `plain` is the same
-//! without any drawing, and `plain_input` what it reads.
+//! of the prompt does, `palette` colors for terminals that have few. One loop handles keys, events
+//! of the run and time. `plain` is the same without any drawing, and `plain_input` what it reads.
 
 mod app;
 mod asked_elsewhere;

@@ -143,6 +143,7 @@ fn every_key_has_an_effect() {
         let value = match key.name {
             "bash.auto_background.enabled" => "false".to_owned(),
             "confinement.network" => "example.org".to_owned(),
+            "console.end_key" => "F12".to_owned(),
             "confinement.resolve" => "example.org=127.0.0.1".to_owned(),
             _ => other_value(key),
         };

@@ -51,11 +51,11 @@ fn used() -> Home {
 fn people_get_a_table() {
     let home = used();
     insta::assert_snapshot!(shown(&home, &["log"]).out(), @r#"
-    TIME                 ID                    PROFILE   OWNER           SESSION   RESULT       TOOK   OUTPUT  CWD                   COMMAND
-    2026-07-04 10:00:00  d                     voice     -               -         timed out   30.0s       0B  /srv                  sleep 60
-    2026-07-03 09:00:00  c                     default   -               -         signal 9     12ms       0B  /srv                  printf '�[31m'; kill -9 $$
-    2026-07-02 08:30:00  b                     default   -               -         exit 101    3m05s   1.5KiB  /srv                  cargo TEST↵--all
-    2026-06-30 23:59:59  a                     default   -               -         exit 0       12ms       0B  /srv                  cargo test
+    TIME                 ID                    PROFILE   OWNER               SESSION   RESULT       TOOK   OUTPUT  CWD                   COMMAND
+    2026-07-04 10:00:00  d                     voice     -                   -         timed out   30.0s       0B  /srv                  sleep 60
+    2026-07-03 09:00:00  c                     default   -                   -         signal 9     12ms       0B  /srv                  printf '�[31m'; kill -9 $$
+    2026-07-02 08:30:00  b                     default   -                   -         exit 101    3m05s   1.5KiB  /srv                  cargo TEST↵--all
+    2026-06-30 23:59:59  a                     default   -                   -         exit 0       12ms       0B  /srv                  cargo test
     "#);
 }
 

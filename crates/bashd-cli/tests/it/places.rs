@@ -296,6 +296,39 @@ fn a_directory_is_mapped_and_variables_are_passed_by_name() {
     );
 }
 
+/// What is ours to work on is mapped, like the directory; without that nothing runs.
+#[test]
+fn a_confined_command_writes_the_workspace_of_there_and_nothing_else() {
+    let home = home_with(&carrier(), "");
+    let confined = ["--confine", "workspace", "echo x >made; echo y >~/taken"];
+    let refused = on(&home, &confined).run();
+    assert_eq!(refused.code(), Some(125), "{}", refused.err());
+    let text = refused.out() + &refused.err();
+    assert!(text.contains("places.there.map"), "{text}");
+    let far = home.root().join("far");
+    fs::create_dir(&far).unwrap();
+    let map = format!("map = {{ {:?} = {far:?} }}\n", home.workspace());
+    let file = home.config().join("config.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let more = "env.preset = \"basic\"\n";
+    fs::write(&file, format!("{more}{text}{map}")).unwrap();
+    let shown = on(&home, &confined).env("CANARY_OF_LOGIN", "1").run();
+    assert_eq!(
+        fs::read_to_string(far.join("made")).unwrap(),
+        "x\n",
+        "{}",
+        shown.err()
+    );
+    assert!(!home.home().join("taken").exists());
+    // Which variables commands get holds there, too.
+    let env = on(&home, &["env"]).env("CANARY_OF_LOGIN", "1").run();
+    assert!(
+        env.out().contains("PATH=") && !env.out().contains("CANARY"),
+        "{}",
+        env.out()
+    );
+}
+
 #[test]
 fn one_outpost_serves_all_carriers_and_then_leaves() {
     let [program, outpost, idle, _] = carrier();

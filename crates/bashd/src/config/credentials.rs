@@ -45,7 +45,7 @@ const BASIC: &[&str] = &[
 ];
 
 /// Which variables commands get, by name.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum EnvPreset {
     /// [`EnvPreset::NoSecrets`] where commands are confined, else [`EnvPreset::All`].
     #[default]
@@ -59,7 +59,7 @@ pub enum EnvPreset {
 }
 
 /// Which variables commands get.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct EnvSettings {
     /// Which ones by kind.

@@ -4,6 +4,7 @@
 use super::{EngineCore, owner_of};
 use crate::call::Call;
 use crate::changes::Effects;
+use crate::config::Preset;
 use crate::errand;
 use crate::error::{Error, ErrorKind};
 use crate::exec::{OutputWatch, PlanOutcome, TurnTicket};
@@ -120,6 +121,14 @@ impl EngineCore {
             return Err(Ending::Refused(Refusal::new(
                 RefusalKind::NotAvailable,
                 text,
+            )));
+        }
+        let preset = plan::confinement::preset(profile, &self.config, request);
+        let is_confined = preset.map_err(|error| refused(error.to_string()))? != Preset::Off;
+        let (config, here) = (&self.config, &self.surroundings.cwd);
+        if is_confined && place.settings.workspace(config, here).is_none() {
+            return Err(refused(format!(
+                "a confined command needs a directory of the place `{name}` to work on: map the workspace (places.{name}.map), or name one (places.{name}.cwd)"
             )));
         }
         Ok(Some(Destination {
@@ -257,7 +266,10 @@ impl EngineCore {
             shape: judgement.shape,
             granted,
             is_guarded: self.config.guard(profile).is_on(),
-            settings: OrderSettings::of(&self.config),
+            settings: {
+                let preset = plan::confinement::preset(profile, &self.config, request);
+                self.settings_for(place, preset.map_err(failed)?)
+            },
             watching,
             along: AlongLimits {
                 first: ends,
@@ -265,6 +277,14 @@ impl EngineCore {
             },
             shown_at: self.shown_at(place),
         })
+    }
+
+    /// What of the configuration goes to a place. Where nothing is confined, there is no workspace:
+    /// it would only differ.
+    pub(super) fn settings_for(&self, place: &FarPlace, preset: Preset) -> OrderSettings {
+        let (config, here) = (&self.config, &self.surroundings.cwd);
+        let workspace = place.settings.workspace(config, here);
+        OrderSettings::of(config, workspace.filter(|_| preset != Preset::Off))
     }
 
     /// The request with the variables that the place gets from this side. Its own come last.

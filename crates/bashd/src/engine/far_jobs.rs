@@ -8,7 +8,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::tool::{self, JobToolCall, verbs};
 use crate::jobs::{FarJob, FarJobs, Whose};
 use crate::place::managed::{ManagedCall, ManagedReply};
-use crate::place::{FarPlace, OrderSettings, PlaceFacts};
+use crate::place::{FarPlace, PlaceFacts};
+use crate::plan;
 use crate::profile::Profile;
 use crate::profile::reply;
 use crate::profile::tools::{FurtherTool, Verb};
@@ -96,7 +97,10 @@ impl EngineCore {
             tool: tool.map(|tool| tool.name.clone()),
             input: call.raw_text().to_owned(),
             longest: call.wait_max(),
-            settings: OrderSettings::of(&self.config),
+            settings: {
+                let preset = plan::confinement::configured(profile, &self.config);
+                self.settings_for(place, preset)
+            },
             shown_at: self.shown_at(place),
         })
     }

@@ -1,7 +1,7 @@
 //! What is configured about places, and what of the configuration travels with an order.
 
 use super::program::ProgramSources;
-use crate::config::{Config, ConfinementSettings, Preset};
+use crate::config::{Config, ConfinementSettings, EnvSettings};
 use crate::jobs::JobLimits;
 use crate::plan::{Quota, Resources, Survivors};
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,12 @@ impl PlaceSettings {
             far.join(rest)
         })
     }
+
+    /// The directory there that confined commands work on: what ours is mapped to, or the place's.
+    pub(crate) fn workspace(&self, config: &Config, here: &Path) -> Option<PathBuf> {
+        let ours = config.confinement.workspace.as_deref().unwrap_or(here);
+        self.mapped(ours).or_else(|| self.cwd.clone())
+    }
 }
 
 /// What of the configuration concerns where commands run.
@@ -118,6 +124,7 @@ pub(crate) struct OrderSettings {
     idle_sessions: Option<Duration>,
     resources: Resources,
     confinement: ConfinementSettings,
+    env: EnvSettings,
     survivors: Option<Survivors>,
     virtual_terminal: bool,
     async_enabled: bool,
@@ -127,16 +134,11 @@ pub(crate) struct OrderSettings {
 }
 
 impl OrderSettings {
-    /// What concerns it in a configuration.
-    pub(crate) fn of(config: &Config) -> Self {
+    /// What concerns it in a configuration. Paths of this side mean nothing there, so confined
+    /// commands work on a directory of there.
+    pub(crate) fn of(config: &Config, workspace: Option<PathBuf>) -> Self {
         let mut confinement = config.confinement.clone();
-        // Paths of this side mean nothing there, and where nothing is confined they only differ.
-        if confinement
-            .preset
-            .is_none_or(|preset| preset == Preset::Off)
-        {
-            confinement.workspace = None;
-        }
+        confinement.workspace = workspace;
         Self {
             quota: config.quota,
             shell: config.shell.clone(),
@@ -146,6 +148,7 @@ impl OrderSettings {
             idle_sessions: config.sessions.idle,
             resources: config.resources,
             confinement,
+            env: config.env.clone(),
             survivors: config.survivors,
             virtual_terminal: config.virtual_terminal,
             async_enabled: config.async_enabled,
@@ -167,6 +170,7 @@ impl OrderSettings {
         config.sessions.idle = self.idle_sessions;
         config.resources = self.resources;
         config.confinement = self.confinement.clone();
+        config.env = self.env.clone();
         config.survivors = self.survivors;
         config.virtual_terminal = self.virtual_terminal;
         config.async_enabled = self.async_enabled;

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
 
 /// Bytes of its last words that are shown.
@@ -90,6 +91,20 @@ impl Carrier {
     pub(crate) fn was_killed(&self) -> bool {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         words.was_killed
+    }
+
+    /// Waits until it has ended, for so long at most.
+    pub(crate) fn ends_within(&self, most: Duration) {
+        /// Pause between two looks.
+        const PAUSE: Duration = Duration::from_millis(2);
+        let begun = Instant::now();
+        let has_ended = || {
+            let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+            words.ended.is_some()
+        };
+        while !has_ended() && begun.elapsed() < most {
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Ends it, and what it started in its group, such as the ssh of a script.

@@ -30,6 +30,9 @@ pub(crate) const GONE: Duration = Duration::from_secs(15);
 /// How long the last messages of a process may take to be written.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
+/// How long a carrier has to end by itself.
+const FAREWELL: Duration = Duration::from_millis(300);
+
 /// Messages of a run that nobody has read yet: an event, and its end.
 const AHEAD: usize = 4;
 
@@ -277,7 +280,18 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.closed.cancel();
-        self.carrier.end();
+        let carrier = Arc::clone(&self.carrier);
+        // What was written last may still be on its way through it: it ends with its pipes, and is
+        // only ended if it does not. The runtime's thread waits for nobody.
+        let leave = move || {
+            carrier.ends_within(FAREWELL);
+            carrier.end();
+        };
+        if tokio::runtime::Handle::try_current().is_err() {
+            leave();
+        } else if std::thread::Builder::new().spawn(leave).is_err() {
+            self.carrier.end();
+        }
     }
 }
 

@@ -38,8 +38,9 @@ const MOST_READING: usize = 4;
 /// How long a directory may take to answer that only might be used.
 const LOOKING: Duration = Duration::from_secs(2);
 
-/// The stack size of such a thread.
-const STACK: usize = 1024 * 1024;
+/// The stack size of such a thread: what walks over a command's files goes a level down with each
+/// directory, and a path has 2,000 of them at most.
+const STACK: usize = 8 * 1024 * 1024;
 
 /// The name of a thread on an errand.
 const NAME: &str = "bashd-errand";

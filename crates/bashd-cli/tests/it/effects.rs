@@ -360,3 +360,36 @@ fn a_job_is_held_until_it_ends() {
         "1\n"
     );
 }
+
+/// Each level of directories is a level of a thread's stack.
+#[test]
+fn a_deep_directory_ends_no_process() {
+    let home = held_home();
+    let command = "mkdir -p \"$(printf 'a/%.0s' $(seq 600))\"; touch a/b";
+    let reply = run(&home, "undoable", command);
+    assert_eq!(reply["changes"]["state"], "applied", "{reply}");
+    succeeds(&home, &["undo", &id(&reply)]);
+    assert!(!home.workspace().join("a").exists());
+}
+
+#[test]
+fn no_record_of_a_change_has_a_secret() {
+    let home = held_home();
+    let canary = "s3cr3t-canary-99";
+    let command = format!(": {canary}; echo x >out");
+    let done = Command::new(BASHD)
+        .args(["try", &command])
+        .env_clear()
+        .envs(home.env())
+        .env("API_TOKEN", canary)
+        .current_dir(home.workspace())
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let found = Command::new("grep")
+        .args(["-rl", canary])
+        .arg(home.state().join("changes"))
+        .output();
+    assert_eq!(text(&found.unwrap().stdout), "");
+    assert!(succeeds(&home, &["changes"]).contains("[secret API_TOKEN"));
+}

@@ -7,15 +7,18 @@ use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::confinement::{Confinement, HeldLayer};
 use bashd_keeper::file_lock::{LockKind, lock_within};
 use bashd_keeper::mounted;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The directory for layers in a directory that is on another file system than our state.
-const NEAR: &str = ".bashd-changes";
+pub(crate) const NEAR: &str = ".bashd-changes";
 
 /// Others lock a layer only for a moment, to see whether it is in use.
 const LAYER_PATIENCE: Duration = Duration::from_secs(1);
@@ -69,7 +72,10 @@ pub(crate) fn layers_for(confinement: &mut Confinement, changes: &Path, id: &str
         let directory = if is_near {
             changes.join(id).join(number.to_string())
         } else {
-            confinement.hide.push(root.join(NEAR));
+            let near = root.join(NEAR);
+            if !confinement.hide.contains(&near) {
+                confinement.hide.push(near);
+            }
             root.join(NEAR).join(format!("{id}-{number}"))
         };
         confinement.layers.push(HeldLayer { root, directory });
@@ -104,13 +110,33 @@ pub(super) fn make(record: &mut ChangeRecord, layers: &[HeldLayer]) -> Result<()
     Ok(())
 }
 
+/// Makes the directory for layers in a directory. What is there under its name may be anybody's: a
+/// link is not followed, and a file is not written over.
+fn make_near(root: &Path) -> io::Result<()> {
+    let root = tree::open(root)?;
+    match rustix::fs::mkdirat(&root, NEAR, Mode::from_raw_mode(0o700)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let near = tree::open_in(&root, OsStr::new(NEAR))?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // Nobody who looks after the directory should take it for theirs.
+    match rustix::fs::openat(&near, ".gitignore", flags, Mode::from_raw_mode(0o600)) {
+        Ok(file) => fs::File::from(file).write_all(b"*\n"),
+        Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn make_one(layer: &HeldLayer) -> io::Result<LayerRecord> {
     let mut builder = DirBuilder::new();
     builder.mode(0o700).recursive(true);
-    if let Some(near) = layer.directory.parent().filter(|near| near.ends_with(NEAR)) {
-        builder.create(near)?;
-        // Nobody who looks after the directory should take it for theirs.
-        fs::write(near.join(".gitignore"), "*\n")?;
+    if layer
+        .directory
+        .parent()
+        .is_some_and(|near| near.ends_with(NEAR))
+    {
+        make_near(&layer.root)?;
     }
     builder.create(&layer.directory)?;
     builder.create(layer.upper())?;
@@ -189,4 +215,32 @@ pub(crate) fn name_after(layers: &mut [HeldLayer], changes: &Path, id: &str) {
 pub(crate) fn made_for(confinement: Option<&Confinement>) -> Option<&[HeldLayer]> {
     let layers = confinement.map(|confinement| &*confinement.layers);
     layers.filter(|layers| !layers.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A repository may have anything under this name.
+    #[test]
+    fn no_link_is_followed_and_no_file_written_over() {
+        let root = tempfile::tempdir().unwrap();
+        let victim = root.path().join("victim");
+        fs::write(&victim, "mine").unwrap();
+        let near = root.path().join(NEAR);
+        fs::create_dir(&near).unwrap();
+        symlink(&victim, near.join(".gitignore")).unwrap();
+        make_near(root.path()).unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+        fs::remove_dir_all(&near).unwrap();
+        let elsewhere = root.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        symlink(&elsewhere, &near).unwrap();
+        assert!(make_near(root.path()).is_err());
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        fs::remove_file(&near).unwrap();
+        make_near(root.path()).unwrap();
+        assert_eq!(fs::read_to_string(near.join(".gitignore")).unwrap(), "*\n");
+    }
 }

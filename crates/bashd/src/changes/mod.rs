@@ -27,7 +27,7 @@ mod tests;
 mod trading;
 mod tree;
 
-pub(crate) use layers::{LayersInUse, layers_for, made_for, name_after};
+pub(crate) use layers::{LayersInUse, NEAR as LAYERS_NEAR, layers_for, made_for, name_after};
 pub use listing::{ChangedPath, EffectKind, PathSide};
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -110,7 +110,7 @@ impl EngineCore {
         }
         let (held_in, name) = (store.clone(), id.as_str().to_owned());
         let (id, cwd) = (name.clone(), plan.cwd.path.clone());
-        let command = plan.job.spec.command.clone();
+        let command = plan.job.written_spec().command;
         let is_undoable = plan.effects == Effects::Undoable;
         let limits = self.config.effects;
         let making = errand::read(move |_| {

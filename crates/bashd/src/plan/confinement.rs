@@ -9,7 +9,7 @@ pub(crate) mod granted;
 pub(crate) use decided::DecidedConfinements;
 
 use super::{PlanInput, Variables};
-use crate::changes::{ChangeStore, Effects, layers_for};
+use crate::changes::{ChangeStore, Effects, LAYERS_NEAR, layers_for};
 use crate::config::{Config, ConfinementSettings, Preset, RefusalReport, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::profile::Profile;
@@ -231,6 +231,9 @@ pub(crate) fn of(
     let mut hide = hidden(place, given);
     hide.extend(ours(config, surroundings, place));
     hide.extend(place.all(&settings.hide));
+    // What other calls hold there is not this one's to see or to change.
+    let near = |root: &PathBuf| root.join(LAYERS_NEAR);
+    hide.extend(write.iter().map(near));
     check(&workspace, &hide)?;
     let mut protect: Vec<PathBuf> = PROTECTED.iter().map(|path| workspace.join(path)).collect();
     protect.extend(modules(&workspace));

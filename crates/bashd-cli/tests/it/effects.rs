@@ -367,7 +367,7 @@ fn a_job_is_held_until_it_ends() {
 #[test]
 fn a_deep_directory_ends_no_process() {
     let home = held_home();
-    let command = "mkdir -p \"$(printf 'a/%.0s' $(seq 600))\"; touch a/b";
+    let command = "mkdir -p \"$(printf 'a/%.0s' $(seq 1000))\"; touch a/b";
     let reply = run(&home, "undoable", command);
     assert_eq!(reply["changes"]["state"], "applied", "{reply}");
     succeeds(&home, &["undo", &id(&reply)]);

@@ -54,6 +54,7 @@ pub(super) fn unmark(directory: &OwnedFd, name: &OsStr) -> io::Result<()> {
 }
 
 fn unmark_below(directory: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let _level = super::tree::DescentLevel::down()?;
     let opened = open_in(directory, name)?;
     for name in names(&opened)? {
         unmark(&opened, &name)?;

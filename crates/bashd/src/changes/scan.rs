@@ -40,6 +40,7 @@ struct LayerScan<'a> {
 impl LayerScan<'_> {
     /// A directory that is in the layer and below it.
     fn directory(&mut self, path: &Path, upper: &OwnedFd, real: &OwnedFd) -> io::Result<()> {
+        let _level = tree::DescentLevel::down()?;
         for name in tree::names(upper)? {
             let (Some(new), old) = (tree::stat(upper, &name)?, tree::stat(real, &name)?) else {
                 continue;

@@ -8,6 +8,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,6 +24,34 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
+
+/// Levels of directories that a change may have: as many as a path. Each is a level of the stack of
+/// who walks over them, and a command makes as many as it likes.
+const DEEPEST: usize = 2048;
+
+thread_local! {
+    static LEVELS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One level further down, for as long as this lives.
+pub(super) struct DescentLevel;
+
+impl DescentLevel {
+    pub(super) fn down() -> io::Result<Self> {
+        if LEVELS.get() == DEEPEST {
+            let text = format!("directories are nested more than {DEEPEST} levels deep");
+            return Err(io::Error::other(text));
+        }
+        LEVELS.set(LEVELS.get() + 1);
+        Ok(Self)
+    }
+}
+
+impl Drop for DescentLevel {
+    fn drop(&mut self) {
+        LEVELS.set(LEVELS.get() - 1);
+    }
+}
 
 /// What is at a path, so that a later look tells whether it is still that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -338,6 +367,7 @@ fn count_in(
     whose: TreeOwner,
     content: &mut TreeContent,
 ) -> io::Result<()> {
+    let _level = DescentLevel::down()?;
     let opened = match whose {
         TreeOwner::Ours => open_closed(directory, name).map(LookedAt::Ours),
         TreeOwner::Users => open_in(directory, name).map(LookedAt::Users),
@@ -495,6 +525,7 @@ fn fill(file: &mut File, room: &mut [u8]) -> io::Result<usize> {
 
 /// Removes what is at a name, with everything below.
 pub(super) fn remove(directory: impl AsFd, name: &OsStr) -> io::Result<()> {
+    let _level = DescentLevel::down()?;
     let Some(found) = stat(&directory, name)? else {
         return Ok(());
     };

@@ -350,7 +350,12 @@ impl ChangeStore {
             } else {
                 let lock = self.lock()?;
                 if self.record_of(&id).exists() {
-                    found.extend(self.settled(&lock, &id)?);
+                    match self.settled(&lock, &id) {
+                        Ok(settled) => found.extend(settled),
+                        // One that can't be looked through hides no other; who works with it is
+                        // told why.
+                        Err(_) => found.push(Change::of(record)),
+                    }
                 }
             }
         }

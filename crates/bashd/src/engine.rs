@@ -401,7 +401,7 @@ impl EngineCore {
             return Box::pin(self.begin_at_terminal(begun, request, (call, entry))).await;
         }
         let turn = (plan, ticket.as_ref());
-        let carried_out = self.carry_out(turn, &id, (request, call), watch);
+        let carried_out = self.carry_out(turn, (&id, before), (request, call), watch);
         let (plan, run) = Box::pin(carried_out).await?;
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
             directory.clone_into(&mut entry.cwd);

@@ -1,11 +1,13 @@
 //! Errands: steps that may take long, each on a thread of its own, so that the runtime's thread
 //! waits for none of them.
 //!
-//! There are two kinds. An errand that *goes* to files which a caller named may never return: a
+//! There are three kinds. An errand that *goes* to files which a caller named may never return: a
 //! FUSE that does not answer holds its thread for as long as it likes. An errand that *reads* what
-//! bashd has stored returns by itself, and sooner if nobody waits any more. Both are limited in
-//! number; beyond that, an errand waits for its turn, within its caller's deadline. Only a few
-//! errands may go to the same mount, so a mount that does not answer leaves room for others.
+//! bashd has stored returns by itself, and sooner if nobody waits any more. One that *waits* is at
+//! the mercy of other processes: who holds a lock, who writes a pipe. Each kind is limited in
+//! number, so that none keeps another from its turn; beyond that, an errand waits for its turn,
+//! within its caller's deadline. Only a few errands may go to the same mount, so a mount that does
+//! not answer leaves room for others.
 //!
 //! A thread whose caller gave up is renamed: `bashd doctor` counts those of all processes.
 //!
@@ -35,6 +37,9 @@ const MOST_ON_A_MOUNT: usize = 8;
 /// Threads that may read at a time: they need the processor.
 const MOST_READING: usize = 4;
 
+/// Threads that may wait for other processes at a time.
+const MOST_WAITING: usize = 16;
+
 /// How long a directory may take to answer that only might be used.
 const LOOKING: Duration = Duration::from_secs(2);
 
@@ -51,6 +56,8 @@ const HUNG: &str = "bashd-hung";
 static ROOM_TO_GO: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(MOST_GONE)));
 static ROOM_TO_READ: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(MOST_READING)));
+static ROOM_TO_WAIT: LazyLock<Arc<Semaphore>> =
+    LazyLock::new(|| Arc::new(Semaphore::new(MOST_WAITING)));
 static MOUNTS: Mutex<Option<HashMap<PathBuf, Arc<Semaphore>>>> = Mutex::new(None);
 
 /// Steps that may be done aside at a time.
@@ -146,7 +153,21 @@ pub(crate) async fn go<T: Send + 'static>(
 pub(crate) async fn read<T: Send + 'static>(
     step: impl FnOnce(&CalledBack) -> T + Send + 'static,
 ) -> Result<T, ErrandFailure> {
-    let place = Arc::clone(&ROOM_TO_READ).acquire_owned().await;
+    send_from(&ROOM_TO_READ, step).await
+}
+
+/// Has a step done that other processes may keep waiting.
+pub(crate) async fn wait<T: Send + 'static>(
+    step: impl FnOnce(&CalledBack) -> T + Send + 'static,
+) -> Result<T, ErrandFailure> {
+    send_from(&ROOM_TO_WAIT, step).await
+}
+
+async fn send_from<T: Send + 'static>(
+    room: &Arc<Semaphore>,
+    step: impl FnOnce(&CalledBack) -> T + Send + 'static,
+) -> Result<T, ErrandFailure> {
+    let place = Arc::clone(room).acquire_owned().await;
     let place = place.map_err(|_| ErrandFailure::NoThread)?;
     send([Some(place), None], step).await
 }

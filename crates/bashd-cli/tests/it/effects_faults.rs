@@ -2,8 +2,10 @@
 //! before or as after, never in between.
 
 use crate::effects::{BASHD, held_home, id, picture, run, succeeds, text};
+use crate::rpc_under_test::Client;
 use bashd_testkit::repeat::{is_soak, repetitions};
 use bashd_testkit::{Home, loudly};
+use serde_json::json;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -173,4 +175,42 @@ fn where_something_is_mounted_below_the_workspace_nothing_runs() {
     if let Some(said) = said {
         assert!(said.contains("/mnt is mounted within"), "{said}");
     }
+}
+
+#[test]
+fn who_holds_the_lock_of_changes_delays_only_calls_that_hold_theirs() {
+    let home = held_home();
+    id(&run(&home, "hold", "echo 1 >a")); // the store is there
+    let lock = fs::File::open(home.state().join("changes/lock")).unwrap();
+    lock.lock().unwrap();
+    let mut client = Client::start(&home, &[]);
+    let call = |id: String, arguments| json!({"id": id, "type": "call", "arguments": arguments});
+    // More than may read at a time, and none may keep another from reading.
+    for number in 0..6 {
+        let command = format!("echo 2 >b{number}");
+        let mode = if number % 2 == 0 { "hold" } else { "undoable" };
+        let arguments = json!({"command": command, "effects": mode, "timeout": 2});
+        client.say(&call(format!("held {number}"), arguments));
+    }
+    let begun = Instant::now();
+    let much = json!({"command": "seq 100000"});
+    let answer = client.ask(&call("plain".to_owned(), much));
+    assert!(answer["data"]["text"].as_str().unwrap().contains("100000"));
+    let taken = begun.elapsed();
+    assert!(taken < Duration::from_secs(2), "{taken:?}");
+    for number in 0..6 {
+        let answer = client.response(&format!("held {number}"));
+        let said = answer["data"]["text"].as_str().unwrap();
+        assert!(said.contains("somebody else holds their lock"), "{answer}");
+    }
+    let taken = begun.elapsed();
+    assert!(taken < Duration::from_secs(15), "{taken:?}");
+    assert!(!home.workspace().join("b1").exists());
+    drop(lock);
+    // None of them is lost.
+    assert_eq!(succeeds(&home, &["changes", "--json"]).lines().count(), 7);
+    let again = json!({"command": "echo 3 >a; cat a", "effects": "hold"});
+    let answer = client.ask(&call("again".to_owned(), again));
+    assert_eq!(answer["data"]["exit_code"], 0, "{answer}");
+    client.close();
 }

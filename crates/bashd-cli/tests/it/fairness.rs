@@ -64,14 +64,15 @@ fn medians(alone: impl Fn() -> Duration, beside: impl Fn() -> Duration) -> (Dura
     )
 }
 
-/// Waits until nothing of a flood runs any more. It may have as many commands at once as anybody,
-/// and these take the processors for a moment; then it has more replies to read than it may have,
-/// and all its other calls wait.
+/// Waits until a flood has begun, and nothing of it runs any more. It may have as many commands at
+/// once as anybody, and these take the processors for a moment; then it has more replies to read
+/// than it may have, and all its other calls wait.
 fn until_stuck(home: &Home) {
-    let (begun, mut quiet) = (Instant::now(), 0);
-    while quiet < 5 {
+    let (begun, mut was_busy, mut quiet) = (Instant::now(), false, 0);
+    while !was_busy || quiet < 5 {
         let all = with_variable(MARK, home.mark());
         let is_busy = all.iter().any(|process| process.command.starts_with("tr "));
+        was_busy |= is_busy;
         quiet = if is_busy { 0 } else { quiet + 1 };
         assert!(
             begun.elapsed() < Duration::from_mins(1),

@@ -194,3 +194,49 @@ fn a_command_traces_no_server_unless_it_is_root() {
     let told = answers(0, &command);
     assert!(told[0].contains("traced\\n"), "{told:?}");
 }
+
+/// Everything below a directory that others than its owner could read, but the files that commands
+/// themselves made.
+fn open_to_others(below: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(below).unwrap().flatten() {
+        if entry.file_name() == "upper" || entry.file_name() == "work" {
+            continue; // a layer, in a directory that is closed
+        }
+        let metadata = entry.metadata().unwrap();
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 && !metadata.is_symlink() {
+            found.push(format!("{:o} {}", mode, entry.path().display()));
+        }
+        if metadata.is_dir() {
+            open_to_others(&entry.path(), found);
+        }
+    }
+}
+
+#[test]
+fn what_is_stored_is_for_its_owner_only() {
+    let home = Home::new().keeping_in_state(&["changes", "outpost", "grants"]);
+    let carrier = env!("CARGO_BIN_EXE_bashd");
+    let place = format!(
+        "[places.there]\nkind = \"pipe\"\ncommand = [{carrier:?}, \"outpost\", \"--idle\", \"0.3\"]\n"
+    );
+    fs::write(home.config().join("config.toml"), place).unwrap();
+    let run = |words: &[&str]| crate::bashd(&home, words).run();
+    for words in [
+        &["run", "seq 100000"][..],
+        &["run", "--session", "s", "echo 1"],
+        &["run", "--effects", "hold", "echo 1 >a; mkdir b"],
+        &["run", "--effects", "undoable", "echo 1 >c"],
+        &["run", "--on", "there", "echo 1"],
+        &["run", "--background", "echo 1"],
+        &["jobs", "wait", "bg_1"],
+        &["changes"],
+    ] {
+        run(words);
+    }
+    let mut found = Vec::new();
+    open_to_others(&home.state(), &mut found);
+    assert!(home.state().join("changes").exists() && home.state().join("outpost").exists());
+    run(&["jobs", "rm", "bg_1"]);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}

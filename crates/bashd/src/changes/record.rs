@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The version of what is written.
@@ -167,7 +168,9 @@ pub(super) enum Durability {
 }
 
 pub(super) fn write_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
-    let mut file = fs::File::create(path)?;
+    let mut options = fs::File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(path)?;
     file.write_all(bytes)?;
     match durability {
         Durability::Synced => file.sync_all(),

@@ -10,9 +10,10 @@ use super::{layers, scan, tree};
 use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::confinement::HeldLayer;
 use bashd_keeper::file_lock::{LockKind, lock_within};
+use bashd_keeper::spool::write_private;
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -404,13 +405,15 @@ impl ChangeStore {
         Ok(removed)
     }
 
-    /// Likewise, if that was not done for a while. Its failure fails no call.
+    /// Likewise, if that was not done for a while and nobody else is at it. Its failure fails no
+    /// call.
     pub(crate) fn prune_now_and_then(&self, age: Option<Duration>, bytes: Option<u64>) {
         let mark = self.directory.join("pruned");
         let last = fs::metadata(&mark).and_then(|found| found.modified());
         let is_recent = last.is_ok_and(|last| last.elapsed().is_ok_and(|age| age < PRUNING));
-        if self.directory.exists() && !is_recent {
-            let _ = fs::write(&mark, "");
+        let is_free = || self.lock_within(Duration::ZERO).is_ok();
+        if self.directory.exists() && !is_recent && is_free() {
+            let _ = write_private(&mark, b"");
             let _ = self.prune(age, bytes);
         }
     }
@@ -448,15 +451,23 @@ impl ChangeStore {
     }
 
     pub(super) fn lock(&self) -> Result<StoreLock> {
+        self.lock_within(PATIENCE)
+    }
+
+    fn lock_within(&self, patience: Duration) -> Result<StoreLock> {
         let mut builder = DirBuilder::new();
         let path = self.directory.join("lock");
         let locked = builder
             .mode(0o700)
             .recursive(true)
             .create(&self.directory)
-            .and_then(|()| File::create(&path))
+            .and_then(|()| {
+                let mut options = File::options();
+                options.write(true).create(true).truncate(true).mode(0o600);
+                options.open(&path)
+            })
             .and_then(|file| {
-                lock_within(&file, LockKind::Exclusive, PATIENCE)?;
+                lock_within(&file, LockKind::Exclusive, patience)?;
                 Ok(StoreLock { _file: file })
             });
         locked.map_err(|error| failed(format!("lock {}", path.display()), error))

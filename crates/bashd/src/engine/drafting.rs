@@ -34,7 +34,7 @@ const LONG_COMMAND: usize = 64 * 1024;
 /// What even a call has that is not to be waited for.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// How long a call may take until its command runs.
+/// How long a call may take until its command runs, or what is left of its time after that.
 #[derive(Clone, Copy)]
 pub(super) struct BeforeStart<'a> {
     begun: Instant,
@@ -68,6 +68,16 @@ impl<'a> BeforeStart<'a> {
             () = self.cancel.cancelled() => Err(Ending::CancelledBeforeStart),
             done = step => done.map_err(|error| Ending::Failed(error, None)),
             () = tokio::time::sleep(left) => Err(Ending::Failed(late(), None)),
+        }
+    }
+
+    /// Resolves when the call is cancelled, or its time is over; not before this much has passed.
+    pub(super) async fn is_over(self, least: Duration) {
+        let left = self.longest.saturating_sub(self.begun.elapsed());
+        tokio::time::sleep(least).await;
+        tokio::select! {
+            () = self.cancel.cancelled() => {}
+            () = tokio::time::sleep(left.saturating_sub(least)) => {}
         }
     }
 }

@@ -2,6 +2,7 @@
 //! what it did is found out when it has ended.
 
 use super::EngineCore;
+use super::drafting::BeforeStart;
 use crate::changes::{ChangeStore, ChangesSummary, Effects, LayersInUse, made_for};
 use crate::config::Config;
 use crate::errand;
@@ -13,6 +14,11 @@ use crate::run_id::RunId;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
+
+/// How long it may take to look after the changes of a command that has ended, if its call has no
+/// more time. What takes longer goes on, and `bashd changes` tells it.
+const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 /// A command whose effects go to layers.
 pub(super) struct HeldRun {
@@ -74,6 +80,7 @@ impl EngineCore {
         &self,
         plan: Plan,
         id: &RunId,
+        before: BeforeStart<'_>,
     ) -> Result<(Plan, Option<HeldRun>), Ending> {
         let session = plan.vessel.session().map(|session| &session.key);
         let session = session.filter(|_| !self.keepers.is_for_one_call());
@@ -96,8 +103,9 @@ impl EngineCore {
             && let Some(id) = self.held_sessions.of(session)
         {
             let (name, looking) = (id.clone(), store.clone());
-            let going_on = errand::read(move |_| Ok(looking.go_on(&name)));
-            if let Ok(Some(in_use)) = done(going_on.await) {
+            let going_on = errand::wait(move |_| Ok(looking.go_on(&name)));
+            let going_on = async { done(going_on.await) };
+            if let Some(in_use) = before.wait(going_on, late).await? {
                 let plan = plan.in_layers_of(store.directory(), &id);
                 let held = HeldRun {
                     store,
@@ -113,12 +121,13 @@ impl EngineCore {
         let command = plan.job.written_spec().command;
         let is_undoable = plan.effects == Effects::Undoable;
         let limits = self.config.effects;
-        let making = errand::read(move |_| {
+        let making = errand::wait(move |_| {
             store.recover()?;
             store.prune_now_and_then(limits.max_age, limits.total_bytes);
             store.prepare((&id, &command), &cwd, &layers, is_undoable)
         });
-        let in_use = done(making.await).map_err(|error| Ending::Failed(error, None))?;
+        let making = async { done(making.await) };
+        let in_use = before.wait(making, late).await?;
         if let Some(session) = &session {
             self.held_sessions.begin(session, &name);
         }
@@ -132,7 +141,12 @@ impl EngineCore {
     }
 
     /// What a command whose effects were held did.
-    pub(super) async fn settle(&self, held: HeldRun, run: &mut Result<PlanOutcome, RunFailure>) {
+    pub(super) async fn settle(
+        &self,
+        held: HeldRun,
+        run: &mut Result<PlanOutcome, RunFailure>,
+        before: BeforeStart<'_>,
+    ) {
         let HeldRun {
             store,
             id,
@@ -146,14 +160,19 @@ impl EngineCore {
         match run {
             Ok(PlanOutcome::Ended(run)) => {
                 let name = id.clone();
-                let settling = errand::read(move |_| {
+                let settling = errand::wait(move |_| {
                     if is_session {
                         store.so_far(&name)
                     } else {
                         store.settle(&name)
                     }
                 });
-                match done(settling.await) {
+                let settled = tokio::select! {
+                    biased;
+                    settled = settling => done(settled),
+                    () = before.is_over(SETTLED_WITHIN) => Err(late()),
+                };
+                match settled {
                     Ok(changes) => run.changes = Some(Box::new(changes)),
                     Err(error) => run
                         .notes
@@ -169,14 +188,21 @@ impl EngineCore {
             }
             Err(_) if is_session => {}
             Err(RunFailure::CancelledBeforeStart | RunFailure::TooManyJobs(_)) => {
-                store.drop_unused(&id);
+                errand::here_or_aside(move || store.drop_unused(&id));
             }
             Err(RunFailure::Failed(error, None)) if error.kind() == ErrorKind::Spawn => {
-                store.drop_unused(&id);
+                errand::here_or_aside(move || store.drop_unused(&id));
             }
             Err(RunFailure::Failed(..)) => {}
         }
     }
+}
+
+/// What is said where held changes keep a call waiting.
+fn late() -> Error {
+    let text = "held changes were not looked after in time: somebody else holds their lock, or \
+                their file system does not answer";
+    Error::new(ErrorKind::Io, text)
 }
 
 fn done<T>(result: Result<Result<T>, errand::ErrandFailure>) -> Result<T> {

@@ -345,7 +345,7 @@ async fn stdin_of(request: &Request) -> io::Result<Option<Vec<u8>>> {
         StdinSource::Bytes(bytes) => bytes.clone(),
         StdinSource::Open(file) => {
             let file = file.try_clone()?;
-            errand::read(move |called_back| read_all(file, || called_back.check())).await??
+            errand::wait(move |called_back| read_all(file, || called_back.check())).await??
         }
     };
     if bytes.len() > MOST_STDIN {

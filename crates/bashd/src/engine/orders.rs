@@ -2,6 +2,7 @@
 
 use super::drafting::{BeforeStart, DraftParts};
 use super::{Engine, EngineCore};
+use crate::errand;
 use crate::error::{Error, ErrorKind};
 use crate::exec::{self, OutputWatch, PlanOutcome, RunFailure};
 use crate::guard::safe_mode::{RunForm, SafeMode};
@@ -14,7 +15,11 @@ use crate::rewrite::Command;
 use crate::run_id::RunId;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+
+/// How long the script that a shell reads first may take to be read for what it defines.
+const RC_SCRIPT_WITHIN: Duration = Duration::from_secs(2);
 
 /// A plan that was carried out, or not.
 pub(crate) type CarriedOut = (Outline, Result<PlanOutcome, RunFailure>);
@@ -78,8 +83,13 @@ impl EngineCore {
             // What only this machine can tell of the shell.
             run.began_in.get_or_insert(directory);
             if let Some(rc_script) = &plan.rc_script {
-                let text = std::fs::read(rc_script).unwrap_or_default();
-                run.masks.add_definitions(&String::from_utf8_lossy(&text));
+                let script = rc_script.clone();
+                let text = errand::go(rc_script, move || std::fs::read(script));
+                // What does not answer defines nothing that could be told.
+                let text = tokio::time::timeout(RC_SCRIPT_WITHIN, text).await;
+                let text = text.ok().and_then(Result::ok).and_then(Result::ok);
+                run.masks
+                    .add_definitions(&String::from_utf8_lossy(&text.unwrap_or_default()));
             }
         }
         Ok((Outline::of(&plan, &run), run))

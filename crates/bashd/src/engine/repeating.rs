@@ -2,6 +2,7 @@
 //! runs a second time with its files watched (`confinement.report = "retry"`).
 
 use super::EngineCore;
+use super::drafting::BeforeStart;
 use crate::call::Call;
 use crate::config::RefusalReport;
 use crate::exec::{self, Exit, OutputWatch, PlanOutcome, Run, RunFailure, TurnTicket};
@@ -24,19 +25,19 @@ impl EngineCore {
     pub(super) async fn carry_out(
         &self,
         (plan, ticket): (Plan, Option<&TurnTicket>),
-        id: &RunId,
+        (id, before): (&RunId, BeforeStart<'_>),
         (request, call): (&Request, &Call),
         mut watch: Option<&mut OutputWatch>,
     ) -> Result<(Plan, Result<PlanOutcome, RunFailure>), Ending> {
         if let Some(watch) = &mut watch {
             watch.behind(plan.veil());
         }
-        let (plan, held) = Box::pin(self.hold(plan, id)).await?;
+        let (plan, held) = Box::pin(self.hold(plan, id, before)).await?;
         let (plan, mut run) = self
             .run_or_repeat((plan, ticket), (request, call), watch)
             .await;
         if let Some(held) = held {
-            Box::pin(self.settle(held, &mut run)).await;
+            Box::pin(self.settle(held, &mut run, before)).await;
         }
         Ok((plan, run))
     }

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -72,6 +72,7 @@ fn lock(state: &Path) -> io::Result<File> {
     let mut options = File::options();
     let file = options
         .create(true)
+        .mode(0o600)
         .truncate(false)
         .write(true)
         .open(state.join("outpost.lock"))?;

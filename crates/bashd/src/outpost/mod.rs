@@ -15,6 +15,7 @@ pub use hold::{Dialled, dial, listener_of_stdin};
 
 use crate::config::Surroundings;
 use crate::engine::Engine;
+use crate::errand;
 use crate::error::Result;
 use crate::place::OrderSettings;
 use bashd_keeper::keeper::KeeperSource;
@@ -102,7 +103,9 @@ pub async fn serve(settings: OutpostSettings, listener: UnixListener) -> io::Res
                 let OutpostSettings {
                     state_dir, build, ..
                 } = &outpost.settings;
-                hold::leave(state_dir, build.as_deref())?;
+                let (state_dir, build) = (state_dir.clone(), build.clone());
+                let leaving = errand::wait(move |_| hold::leave(&state_dir, build.as_deref()));
+                leaving.await.map_err(io::Error::from)??;
                 is_leaving = true;
             }
             Err(_) => return Ok(()),

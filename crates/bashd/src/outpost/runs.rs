@@ -13,9 +13,10 @@ use crate::profile::finished;
 use crate::profile::reply::Ending;
 use crate::request::RefusalKind;
 use crate::run_id::RunId;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -254,8 +255,11 @@ impl Outpost {
         if RunId::received(id).is_none() {
             return false;
         }
-        let _ = fs::create_dir_all(self.ids());
-        match fs::File::create_new(self.ids().join(id)) {
+        let mut builder = DirBuilder::new();
+        let _ = builder.recursive(true).mode(0o700).create(self.ids());
+        let mut options = fs::File::options();
+        options.write(true).create_new(true).mode(0o600);
+        match options.open(self.ids().join(id)) {
             Ok(_) => true,
             Err(error) => error.kind() != io::ErrorKind::AlreadyExists,
         }

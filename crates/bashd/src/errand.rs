@@ -150,17 +150,17 @@ pub(crate) async fn go<T: Send + 'static>(
 }
 
 /// Has a step done that reads what is stored, or thinks for long.
-pub(crate) async fn read<T: Send + 'static>(
+pub(crate) fn read<T: Send + 'static>(
     step: impl FnOnce(&CalledBack) -> T + Send + 'static,
-) -> Result<T, ErrandFailure> {
-    send_from(&ROOM_TO_READ, step).await
+) -> impl Future<Output = Result<T, ErrandFailure>> + Send {
+    send_from(&ROOM_TO_READ, step)
 }
 
 /// Has a step done that other processes may keep waiting.
-pub(crate) async fn wait<T: Send + 'static>(
+pub(crate) fn wait<T: Send + 'static>(
     step: impl FnOnce(&CalledBack) -> T + Send + 'static,
-) -> Result<T, ErrandFailure> {
-    send_from(&ROOM_TO_WAIT, step).await
+) -> impl Future<Output = Result<T, ErrandFailure>> + Send {
+    send_from(&ROOM_TO_WAIT, step)
 }
 
 async fn send_from<T: Send + 'static>(

@@ -283,10 +283,14 @@ fn sends_by_code(command: &SimpleCommand) -> bool {
 /// How the parts of code that sends something begin: code is asked at each of its letters.
 static SENDING_BEGINNINGS: Beginnings = Beginnings::NONE.and(SENDING_CODE);
 
+/// Likewise by their third and fourth letters: two alone are in most code.
+static SENDING_GO_ON: Beginnings = Beginnings::NONE.and_after(2, SENDING_CODE);
+
 fn is_sending_code(code: &str) -> bool {
     let may_begin = |at: &usize| {
         let rest = code.as_bytes().get(*at..).unwrap_or_default();
-        rest.len() > 2 && SENDING_BEGINNINGS.may_begin(rest)
+        SENDING_BEGINNINGS.may_begin(rest)
+            && (rest.get(2..)).is_some_and(|rest| SENDING_GO_ON.may_begin(rest))
     };
     let mut places = (0..code.len()).filter(may_begin);
     places.any(|at| {

@@ -8,10 +8,16 @@ impl Beginnings {
     pub(crate) const NONE: Self = Self([0; 32]);
 
     /// Adds the prefixes of these names.
-    pub(crate) const fn and(mut self, names: &[&str]) -> Self {
+    pub(crate) const fn and(self, names: &[&str]) -> Self {
+        self.and_after(0, names)
+    }
+
+    /// Adds what these names go on with behind so many letters.
+    pub(crate) const fn and_after(mut self, letters: usize, names: &[&str]) -> Self {
         let mut rest = names;
         while let [name, after @ ..] = rest {
-            if let [first, second, ..] = name.as_bytes() {
+            let (_, name) = name.as_bytes().split_at(letters);
+            if let [first, second, ..] = name {
                 self.0[row(*first)] |= bit(*second);
             }
             rest = after;

@@ -281,7 +281,18 @@ impl Constants {
         match (is_unknown(word) || is_data(word), maybe) {
             (true, true) => {}
             (true, false) => self.forget(name),
-            (false, false) => self.set(name.into(), Known::OneOf(vec![word.clone()])),
+            (false, false) => {
+                let known = match self.known(name) {
+                    // `a=(x y); a=z` changes the first.
+                    Some(Known::List(list)) if list.len() > 1 => {
+                        let mut list = list.clone();
+                        list.splice(..1, [word.clone()]);
+                        Known::List(list)
+                    }
+                    _ => Known::OneOf(vec![word.clone()]),
+                };
+                self.set(name.into(), known);
+            }
             (false, true) => {
                 let mut values = match self.known(name) {
                     Some(Known::OneOf(values)) => values.clone(),

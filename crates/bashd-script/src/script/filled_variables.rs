@@ -38,7 +38,8 @@ impl Constants {
         let clusters = given.iter().filter_map(Word::known).filter(is_cluster);
         let attached = clusters.filter_map(|text| text.get(2..)).map(text_word);
         let values = given.iter().filter(|word| !is_letter(word)).cloned();
-        let values: Vec<Word> = behind.into_iter().chain(values).chain(attached).collect();
+        // The last one is what is printed where one has to be: a word of its own is likelier.
+        let values: Vec<Word> = attached.chain(behind).chain(values).collect();
         self.set("OPTARG".into(), Known::OneOf(values));
         let Some(name) = name.known() else { return };
         let letters = letters.known().unwrap_or_default().chars();

@@ -52,7 +52,8 @@ impl Constants {
                     match name {
                         // Without it, words are split as usual.
                         "IFS" => self.forget(name),
-                        name => self.assign(name, &Word::default(), maybe),
+                        name if maybe => self.assign(name, &Word::default(), maybe),
+                        name => self.set(name.into(), Known::OneOf(vec![Word::default()])),
                     }
                 }
             }

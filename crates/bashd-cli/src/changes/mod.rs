@@ -170,13 +170,14 @@ fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitSta
             line["cwd"] = json!(change.directory().to_string_lossy());
             line["began_ms"] = json!(change.began_ms());
             line["moved_ms"] = json!(change.moved_ms());
+            line["unreadable"] = json!(change.unreadable());
             page.line(line)?;
         }
     } else if changes.is_empty() {
         printer.remark(Paint::Hint, "changes:", "there are none");
     } else {
         let head = format!(
-            "{:<20}  {:<19}  {:<8}  {:>17}  {}",
+            "{:<20}  {:<19}  {:<10}  {:>17}  {}",
             "ID", "BEGAN", "STATE", "NEW/CHANGED/GONE", "COMMAND"
         );
         let head = page.paint(Paint::Title, &head);
@@ -206,7 +207,7 @@ fn row(change: &Change) -> String {
         summary.created, summary.modified, summary.deleted
     );
     format!(
-        "{:<20}  {}  {:<8}  {counts:>17}  ",
+        "{:<20}  {}  {:<10}  {counts:>17}  ",
         change.id(),
         time.strftime("%Y-%m-%d %H:%M:%S"),
         summary.state,
@@ -225,6 +226,11 @@ fn show(
                 .hint("bashd try COMMAND makes one")
         })?,
     };
+    if let Some(why) = change.unreadable() {
+        let text = format!("{} can't be looked through: {why}", change.id());
+        let hint = format!("bashd changes discard {} removes it", change.id());
+        return Err(Failure::new(FailureKind::System, text).hint(hint));
+    }
     let paths = change.paths();
     let mut page = printer.list();
     if options.json {

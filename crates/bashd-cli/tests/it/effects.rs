@@ -375,6 +375,40 @@ fn a_deep_directory_ends_no_process() {
 }
 
 #[test]
+fn what_is_too_deep_to_be_looked_through_can_be_discarded() {
+    let home = held_home();
+    // Deeper than a path may be, and than any process has open files.
+    let command = "perl -e 'for(1..3000) { mkdir q(d); chdir q(d) or die }'; echo done";
+    let done = bashd(&home, &["run", "--json", "--effects", "hold", command]);
+    let reply: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(reply["output"], "done\n", "{reply}");
+    run(&home, "hold", "echo 1 >beside");
+    let listed = succeeds(&home, &["changes", "--json"]);
+    let listed: Vec<Value> = listed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [deep, beside] = &*listed else {
+        panic!("{listed:?}");
+    };
+    assert_eq!(
+        (&deep["state"], &beside["state"]),
+        (&"unreadable".into(), &"held".into())
+    );
+    let id = deep["id"].as_str().unwrap();
+    let shown = bashd(&home, &["changes", "show", id]);
+    assert!(!shown.status.success());
+    assert!(
+        text(&shown.stderr).contains("levels deep"),
+        "{}",
+        text(&shown.stderr)
+    );
+    succeeds(&home, &["changes", "discard", id]);
+    assert_eq!(succeeds(&home, &["changes", "--json"]).lines().count(), 1);
+    assert!(!home.state().join("changes").join(id).exists());
+}
+
+#[test]
 fn no_record_of_a_change_has_a_secret() {
     let home = held_home();
     let canary = "s3cr3t-canary-99";

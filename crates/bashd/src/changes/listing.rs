@@ -149,37 +149,35 @@ pub(super) fn steps(record: &ChangeRecord) -> impl Iterator<Item = ChangedPath> 
 pub(super) fn paths(record: &ChangeRecord) -> Vec<ChangedPath> {
     let mut all = Vec::new();
     for top in steps(record) {
-        below(&top, &mut all);
+        below(&top, &mut |path| all.push(path));
         all.push(top);
     }
     all.sort_by(|one, other| one.path.cmp(&other.path));
     all
 }
 
-/// How much changed.
+/// How much changed. No list is made for that: a command can remove millions.
 pub(super) fn counts(record: &ChangeRecord) -> ChangeCounts {
     let mut counts = ChangeCounts::default();
-    for path in paths(record) {
-        match path.kind {
-            EffectKind::Created => counts.created += 1,
-            EffectKind::Modified => counts.modified += 1,
-            EffectKind::Deleted => counts.deleted += 1,
-        }
-        let is_file = |side: &&PathSide| !side.is_directory();
-        counts.bytes += path
-            .new
-            .iter()
-            .filter(is_file)
-            .map(|new| new.size)
-            .sum::<u64>();
-        counts.former_bytes += path
-            .old
-            .iter()
-            .filter(is_file)
-            .map(|old| old.size)
-            .sum::<u64>();
+    for top in steps(record) {
+        below(&top, &mut |path| count(&path, &mut counts));
+        count(&top, &mut counts);
     }
     counts
+}
+
+fn count(path: &ChangedPath, counts: &mut ChangeCounts) {
+    match path.kind {
+        EffectKind::Created => counts.created += 1,
+        EffectKind::Modified => counts.modified += 1,
+        EffectKind::Deleted => counts.deleted += 1,
+    }
+    let bytes = |side: &Option<PathSide>| {
+        let file = side.as_ref().filter(|side| !side.is_directory());
+        file.map_or(0, |side| side.size)
+    };
+    counts.bytes += bytes(&path.new);
+    counts.former_bytes += bytes(&path.old);
 }
 
 fn of_step(record: &ChangeRecord, step: &ChangeStep) -> Option<ChangedPath> {
@@ -253,7 +251,7 @@ fn kind(was: bool, is: bool) -> Option<EffectKind> {
 }
 
 /// What is below a directory on either side.
-fn below(top: &ChangedPath, all: &mut Vec<ChangedPath>) {
+fn below(top: &ChangedPath, tell: &mut dyn FnMut(ChangedPath)) {
     let is_tree = |side: &&PathSide| side.is_directory();
     let (old, new) = (
         top.old.as_ref().filter(is_tree),
@@ -282,9 +280,9 @@ fn below(top: &ChangedPath, all: &mut Vec<ChangedPath>) {
             old,
             new,
         };
-        below(&path, all);
+        below(&path, tell);
         if kind != EffectKind::Modified || !is_same(&path) {
-            all.push(path);
+            tell(path);
         }
     }
 }

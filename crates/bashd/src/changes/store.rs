@@ -6,7 +6,7 @@ use super::layers::LayersInUse;
 use super::listing::{self, ChangedPath};
 use super::record::{ChangeRecord, Durability};
 use super::summary::ChangesSummary;
-use super::{layers, scan, tree};
+use super::{layers, scan, summary, tree};
 use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::confinement::HeldLayer;
 use bashd_keeper::file_lock::{LockKind, lock_within};
@@ -45,6 +45,8 @@ pub struct ChangeStore {
 pub struct Change {
     pub(super) record: ChangeRecord,
     is_running: bool,
+    /// Why it can't be looked through.
+    unreadable: Option<String>,
 }
 
 /// Whether the effects of a change are real.
@@ -60,6 +62,8 @@ pub enum ChangeState {
     Undone,
     /// Some are, and some are not.
     InPart,
+    /// What is in its layers can't be looked through. It can be discarded.
+    Unreadable,
 }
 
 impl ChangeState {
@@ -71,6 +75,7 @@ impl ChangeState {
             Self::Applied => "applied",
             Self::Undone => "undone",
             Self::InPart => "in_part",
+            Self::Unreadable => "unreadable",
         }
     }
 }
@@ -113,7 +118,21 @@ impl Change {
         Self {
             record,
             is_running: false,
+            unreadable: None,
         }
+    }
+
+    /// One whose command still runs.
+    fn running(record: ChangeRecord) -> Self {
+        Self {
+            is_running: true,
+            ..Self::of(record)
+        }
+    }
+
+    /// Why it can't be looked through, if it can't.
+    pub fn unreadable(&self) -> Option<&str> {
+        self.unreadable.as_deref()
     }
 
     /// Its name.
@@ -145,7 +164,9 @@ impl Change {
     pub fn state(&self) -> ChangeState {
         let steps = self.record.steps.iter().flatten();
         let applied = steps.clone().filter(|step| step.is_applied).count();
-        if self.is_running || self.record.steps.is_none() {
+        if self.unreadable.is_some() {
+            ChangeState::Unreadable
+        } else if self.is_running || self.record.steps.is_none() {
             ChangeState::Running
         } else if applied == 0 && self.record.moved_ms.is_some() {
             ChangeState::Undone
@@ -243,10 +264,7 @@ impl ChangeStore {
         let mut record = self.read(id)?;
         Self::look(&mut record)?;
         record.counts = listing::counts(&record);
-        Ok(ChangesSummary::of(&Change {
-            record,
-            is_running: true,
-        }))
+        Ok(ChangesSummary::of(&Change::running(record)))
     }
 
     /// Has a record say what is in its layers.
@@ -287,10 +305,7 @@ impl ChangeStore {
             Err(failure) => {
                 let mut summary = change.summary();
                 summary.conflicts = match failure {
-                    ChangeFailure::Conflicts(conflicts) => conflicts
-                        .iter()
-                        .map(|conflict| format!("{} {}", conflict.path.display(), conflict.why))
-                        .collect(),
+                    ChangeFailure::Conflicts(conflicts) => summary::told(&conflicts),
                     ChangeFailure::Failed(error) => vec![error.to_string()],
                 };
                 Ok(summary)
@@ -344,18 +359,17 @@ impl ChangeStore {
             if record.steps.is_some() {
                 found.push(Change::of(record));
             } else if is_in_use(&record, Duration::ZERO) {
-                found.push(Change {
-                    record,
-                    is_running: true,
-                });
+                found.push(Change::running(record));
             } else {
                 let lock = self.lock()?;
                 if self.record_of(&id).exists() {
                     match self.settled(&lock, &id) {
                         Ok(settled) => found.extend(settled),
-                        // One that can't be looked through hides no other; who works with it is
-                        // told why.
-                        Err(_) => found.push(Change::of(record)),
+                        // One that can't be looked through hides no other.
+                        Err(error) => found.push(Change {
+                            unreadable: Some(error.to_string()),
+                            ..Change::of(record)
+                        }),
                     }
                 }
             }

@@ -1,7 +1,8 @@
 //! A change in a few words, for replies.
 
 use super::listing::ChangedPath;
-use super::store::{Change, ChangeState};
+use super::store::{Change, ChangeState, Conflict};
+use crate::profile::refusals::one_line;
 use serde::Serialize;
 use std::path::Path;
 
@@ -14,7 +15,8 @@ const LISTED: usize = 20;
 pub struct ChangesSummary {
     /// By which it is applied, discarded or undone; null if nothing changed.
     pub id: Option<String>,
-    /// `none`, `held`, `applied`, `undone` or `in_part`; `running` while its command runs.
+    /// `none`, `held`, `applied`, `undone` or `in_part`; `running` while its command runs,
+    /// `unreadable` if it can't be looked through.
     pub state: String,
     /// Paths that are new.
     pub created: u64,
@@ -120,6 +122,20 @@ impl ChangesSummary {
             ),
         }
     }
+}
+
+/// Conflicts as a reply tells them, each on one line; of many the first, and how many more.
+pub(super) fn told(conflicts: &[Conflict]) -> Vec<String> {
+    let line = |conflict: &Conflict| {
+        let path = one_line(&conflict.path.to_string_lossy());
+        format!("{path} {}", conflict.why)
+    };
+    let mut told: Vec<String> = conflicts.iter().take(LISTED).map(line).collect();
+    if conflicts.len() > LISTED {
+        let more = conflicts.len() - LISTED;
+        told.push(format!("and {more} more: `bashd changes apply` lists them"));
+    }
+    told
 }
 
 /// A path as it can be read from the command's directory.

@@ -15,7 +15,7 @@ pub(crate) mod minimized;
 pub mod offered;
 pub mod parameters;
 pub(crate) mod parts;
-mod refusals;
+pub(crate) mod refusals;
 pub mod reply;
 pub mod rules;
 pub mod schema;

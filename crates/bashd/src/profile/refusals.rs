@@ -42,7 +42,7 @@ fn text(refused: &Refused) -> String {
 }
 
 /// A path or a host as it can be shown in one line.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()

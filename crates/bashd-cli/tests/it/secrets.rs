@@ -120,10 +120,10 @@ fn no_record_of_any_kind_of_run_has_a_secret() {
     // Jobs: from the beginning, by their timeout, and of what a shell left.
     run(&["--background"], &command("true"));
     run(&["--background"], &command("sleep 0.5 & sleep 0.4"));
-    let named = home.workspace().join(CANARY);
-    fs::create_dir(&named).unwrap();
-    let named = named.to_str().unwrap();
-    run(&["--background", "--cwd", named], &command("sleep 0.4"));
+    let telling = home.workspace().join(CANARY);
+    fs::create_dir(&telling).unwrap();
+    let telling = telling.to_str().unwrap();
+    run(&["--background", "--cwd", telling], &command("sleep 0.4"));
     let late = command("sleep 1.5");
     run(&["--timeout", "0.2", "--on-timeout", "background"], &late);
     let left = command(&format!("sh -c 'sleep 300; : {CANARY}' {CANARY} & exit"));

@@ -56,7 +56,7 @@ use crate::script::Script;
 use crate::urls::Expanded;
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
-use drafting::{BeforeStart, DraftParts};
+use drafting::{BeforeStart, DraftParts, LONG_COMMAND};
 use elsewhere::AwayCall;
 pub(crate) use elsewhere::HERE;
 use std::sync::{Arc, Mutex};
@@ -379,9 +379,9 @@ impl EngineCore {
         };
         // Calls of a session run in the order in which they came, whatever their plans wait for.
         let asked = (request, &accepted);
-        self.turn(ticket.as_ref(), profile, asked, &call.cancel)
-            .await?;
-        let before = BeforeStart::of(asked, &call.cancel);
+        let before = BeforeStart::of(asked, entry.begun(), &call.cancel);
+        self.turn(ticket.as_ref(), profile, asked, before).await?;
+        let before = BeforeStart::of(asked, entry.begun(), &call.cancel);
         let state = self.session_state(profile, (request, &accepted), setting, call);
         let state = Box::pin(state).await;
         let setting = Setting {
@@ -411,7 +411,7 @@ impl EngineCore {
         }
         let cwd_reset = self.keep_directory(profile, request, &owner, &run);
         drop(ticket);
-        let outline = Outline::of(&plan, &run);
+        let outline = Outline::of(&plan, &run).await;
         let mut ending = self.concluded(profile, outline, run, accepted).await;
         self.note_shown(profile, &mut ending, cwd_reset);
         Ok(Box::pin(self.when_ready(ending, request, &call.cancel)).await)
@@ -438,8 +438,8 @@ impl EngineCore {
         Ok((request, command, accepted))
     }
 
-    /// What a plan that was carried out, or not, comes to. Much output is read by an errand, and so
-    /// is what may wait for the lock under which it is stored.
+    /// What a plan that was carried out, or not, comes to. Much output or a long command is read by
+    /// an errand, and so is what may wait for the lock under which it is stored.
     async fn concluded(
         self: &Arc<Self>,
         profile: &Arc<Profile>,
@@ -450,7 +450,9 @@ impl EngineCore {
         let bytes = run.as_ref().map_or(0, PlanOutcome::output_bytes);
         let may_wait = run.as_ref().is_ok_and(PlanOutcome::may_wait);
         let is_short = bytes <= MUCH_OUTPUT && !may_wait;
-        if bytes == 0 || is_short && !self.artifacts.is_held_up() {
+        let is_quick = bytes == 0 || is_short && !self.artifacts.is_held_up();
+        // Rules about statuses and the minimizer read the command as well.
+        if is_quick && outline.command.len() <= LONG_COMMAND {
             return self.conclude(profile, &outline, run, &accepted);
         }
         let (core, profile) = (Arc::clone(self), Arc::clone(profile));

@@ -172,14 +172,22 @@ async fn send_from<T: Send + 'static>(
     send([Some(place), None], step).await
 }
 
+/// Has a look at this path, or at what is near it; `None` if that does not answer for a while.
+pub(crate) async fn look<T: Send + 'static>(
+    path: &Path,
+    step: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let looked = tokio::time::timeout(LOOKING, go(path, step)).await;
+    looked.ok()?.ok()
+}
+
 /// Whether there is a directory. One that does not answer for a while is none.
 pub(crate) async fn is_directory(path: PathBuf) -> bool {
     if near::is_near(&path) {
         return path.is_dir();
     }
     let place = path.clone();
-    let looked = go(&place, move || path.is_dir());
-    matches!(tokio::time::timeout(LOOKING, looked).await, Ok(Ok(true)))
+    look(&place, move || path.is_dir()).await.unwrap_or(false)
 }
 
 fn room_on(mount: PathBuf) -> Arc<Semaphore> {

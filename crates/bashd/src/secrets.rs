@@ -19,6 +19,42 @@ const CALLS: usize = 256;
 /// Bytes of such values that stay known beside those of the newest call.
 const CALL_BYTES: usize = 1024 * 1024;
 
+/// Values that hosts may register in all.
+const MOST_REGISTERED: usize = 4096;
+
+/// Their bytes.
+const REGISTERED_BYTES: usize = 1024 * 1024;
+
+/// Why a value was not registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SecretRefusal {
+    /// It is in any text by chance.
+    TooShort(TooShort),
+    /// With it there would be more than can be looked for in every output.
+    TooMany,
+}
+
+impl From<TooShort> for SecretRefusal {
+    fn from(short: TooShort) -> Self {
+        Self::TooShort(short)
+    }
+}
+
+impl fmt::Display for SecretRefusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooShort(short) => short.fmt(formatter),
+            Self::TooMany => write!(
+                formatter,
+                "too many secrets: at most {MOST_REGISTERED}, with 1 MiB in all, can be hidden"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SecretRefusal {}
+
 /// The secrets that a process knows. Clones share everything.
 #[derive(Clone, Default)]
 pub struct KnownSecrets(Arc<RwLock<KnownParts>>);
@@ -27,6 +63,9 @@ pub struct KnownSecrets(Arc<RwLock<KnownParts>>);
 struct KnownParts {
     /// Of the environment, and registered.
     own: Secrets,
+    /// How many were registered, and their bytes.
+    registered: usize,
+    registered_bytes: usize,
     /// Of calls.
     calls: VecDeque<Secrets>,
     /// All of them.
@@ -36,9 +75,8 @@ struct KnownParts {
 impl KnownParts {
     fn gather(&mut self) {
         let mut all = self.own.clone();
-        for call in &self.calls {
-            all.join(call);
-        }
+        // At once: sets are compared by all that is known, and there may be much.
+        all.join(&self.calls);
         self.all = Arc::new(all);
     }
 }
@@ -74,9 +112,18 @@ impl KnownSecrets {
 
     /// Learns a value that the host says is secret, however ordinary it looks. From now on it is
     /// replaced by `[secret NAME, 40 characters]` wherever secrets are hidden.
-    pub fn register(&self, name: &str, value: &str) -> Result<(), TooShort> {
+    /// All of these values are learnt, or none.
+    pub fn register(&self, told: &[(&str, &str)]) -> Result<(), SecretRefusal> {
         let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        parts.own.register(name, value)?;
+        let mut own = parts.own.clone();
+        own.register(told)?;
+        let registered = parts.registered + own.count() - parts.own.count();
+        let bytes = parts.registered_bytes + own.bytes() - parts.own.bytes();
+        if registered > MOST_REGISTERED || bytes > REGISTERED_BYTES {
+            return Err(SecretRefusal::TooMany);
+        }
+        (parts.registered, parts.registered_bytes) = (registered, bytes);
+        parts.own = own;
         parts.gather();
         Ok(())
     }
@@ -85,6 +132,7 @@ impl KnownSecrets {
     /// except for short and ordinary ones.
     pub fn learn_file(&self, path: &Path) -> io::Result<()> {
         let text = fs::read_to_string(path)?;
+        let mut found = Vec::new();
         for line in text.lines() {
             let line = line.trim();
             let line = line.strip_prefix("export ").unwrap_or(line);
@@ -99,10 +147,13 @@ impl KnownSecrets {
             });
             let value = quoted.unwrap_or(value);
             if !bashd_keeper::secrets::is_ordinary(value) {
-                // It is not short: short ones are ordinary.
-                let _ = self.register(name.trim(), value);
+                found.push((name.trim(), value));
             }
         }
+        let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // None is short: short ones are ordinary.
+        let _ = parts.own.register(&found);
+        parts.gather();
         Ok(())
     }
 
@@ -162,6 +213,51 @@ mod tests {
         }
         assert!(known.now().bytes() < CALL_BYTES + 250_000);
         assert_eq!(known.now().veil("third-value-3"), "third-value-3");
+    }
+
+    #[test]
+    fn what_a_call_brings_is_learnt_as_fast_after_many_others() {
+        let known = KnownSecrets::default();
+        let many = |number| {
+            (
+                format!("V{number}_TOKEN").into(),
+                format!("value-of-{number:06}").into(),
+            )
+        };
+        let many: Vec<_> = (0..5_000).map(many).collect();
+        known.learn_of_call(&many);
+        let one = |number: usize| {
+            let begun = std::time::Instant::now();
+            known.learn_of_call(&variable("C_TOKEN", &format!("other-{number:06}-a")));
+            begun.elapsed()
+        };
+        let first: std::time::Duration = (0..10).map(one).sum();
+        let _between: std::time::Duration = (10..190).map(one).sum();
+        let last: std::time::Duration = (190..200).map(one).sum();
+        assert!(last < first * 6, "{first:?} at first, {last:?} at last");
+    }
+
+    #[test]
+    fn hosts_register_as_many_as_can_be_looked_for() {
+        let known = KnownSecrets::default();
+        known.learn(&variable("A_TOKEN", "first-value-1"));
+        let value = |number: usize| format!("registered-{number:05}");
+        let most: Vec<String> = (0..MOST_REGISTERED).map(value).collect();
+        let most: Vec<(&str, &str)> = most.iter().map(|value| ("S", &**value)).collect();
+        known.register(&most).unwrap();
+        // Again is not one more.
+        known.register(&[("S", &value(0))]).unwrap();
+        let one_more = [("S", "one-more-value"), ("S", "another-value")];
+        assert_eq!(known.register(&one_more), Err(SecretRefusal::TooMany));
+        assert_eq!(known.now().veil("one-more-value"), "one-more-value");
+        assert_ne!(known.now().veil(&value(7)), value(7));
+        let known = KnownSecrets::default();
+        let large = "long-value-".repeat(REGISTERED_BYTES / 11);
+        assert_eq!(known.register(&[("S", &large)]), Ok(()));
+        assert_eq!(
+            known.register(&[("S", "one-more-value")]),
+            Err(SecretRefusal::TooMany)
+        );
     }
 
     #[test]

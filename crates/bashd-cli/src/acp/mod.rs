@@ -135,7 +135,7 @@ impl AcpServer {
         if here.is_none() {
             let client = self.add(id, known)?;
             let directory = last.and_then(|last| last.directory.as_deref());
-            let directory = directory.filter(|directory| directory.is_dir());
+            // Whether it is still there is found out when the shell begins.
             let base = &client.base;
             base.engine
                 .continue_session(&base.defaults, directory.unwrap_or(cwd));

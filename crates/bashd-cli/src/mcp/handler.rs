@@ -169,17 +169,18 @@ impl Handler {
         let Some(secrets) = offered.and_then(|offered| offered.get(SECRETS)) else {
             return Ok(());
         };
+        let refused = |text: String| ErrorData::invalid_params(text, None);
+        let mut told = Vec::with_capacity(secrets.len());
         for (name, value) in secrets {
-            let refused = |text: String| ErrorData::invalid_params(text, None);
             let Some(value) = value.as_str() else {
                 return Err(refused(format!(
                     "{SECRETS}: the value of {name} is not a text"
                 )));
             };
-            let registered = self.shared.server.engine.register_secret(name, value);
-            registered.map_err(|short| refused(format!("{SECRETS}: {short}")))?;
+            told.push((&**name, value));
         }
-        Ok(())
+        let registered = self.shared.server.engine.register_secrets(&told);
+        registered.map_err(|refusal| refused(format!("{SECRETS}: {refusal}")))
     }
 }
 

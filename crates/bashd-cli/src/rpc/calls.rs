@@ -202,10 +202,13 @@ impl ClientCalls {
 /// Waits for the right to run a command, if one is needed. A client that does not take its replies
 /// starts nothing more.
 async fn turn_of(turns: Option<Arc<ClientTurns>>, outbox: &Outbox) -> Option<RunTurn> {
-    outbox.room().await;
-    match turns {
-        Some(turns) => Some(turns.take().await),
-        None => None,
+    loop {
+        outbox.room().await;
+        let turn = turns.as_ref()?.take().await;
+        // While it waited, replies of calls before it may have become too many.
+        if outbox.has_room() {
+            return Some(turn);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::answer;
 use super::connection::{self, ConnectionEnds};
 use crate::failure::{Failure, FailureKind};
 use bashd::CancellationToken;
-use rustix::fs::Mode;
+use rustix::fs::{CWD, Mode, RenameFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs;
@@ -77,7 +77,27 @@ impl Drop for Listening {
     }
 }
 
+/// Listens at a name aside first, and takes the name only then: whoever finds the socket can
+/// connect to it, and no other server takes it for one that nobody serves. Where that can't be
+/// done, the name comes first.
 fn bind(path: &Path) -> Result<net::UnixListener, Errno> {
+    let aside = path.with_file_name(format!(".{}", std::process::id()));
+    let Ok(listener) = listen_at(&aside) else {
+        return listen_at(path);
+    };
+    match rustix::fs::renameat_with(CWD, &aside, CWD, path, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(listener),
+        Err(error) => {
+            let _ = fs::remove_file(&aside);
+            match error {
+                Errno::EXIST => Err(Errno::ADDRINUSE),
+                _ => listen_at(path),
+            }
+        }
+    }
+}
+
+fn listen_at(path: &Path) -> Result<net::UnixListener, Errno> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     // Set before the socket has a name, so that nobody finds it with another mode.
@@ -156,4 +176,36 @@ fn ends(stream: UnixStream) -> io::Result<ConnectionEnds> {
     let stream = stream.into_std()?;
     stream.set_nonblocking(false)?;
     ConnectionEnds::socket(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_has_its_name_only_when_it_can_be_connected_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        let listening = bind(&path).unwrap();
+        // It listened under another name before.
+        let first = listening.local_addr().unwrap();
+        assert_ne!(first.as_pathname(), Some(&*path));
+        net::UnixStream::connect(&path).unwrap();
+        assert_eq!(bind(&path).unwrap_err(), Errno::ADDRINUSE);
+        let names = fs::read_dir(&directory).unwrap().flatten();
+        let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+        assert_eq!(names, ["s"]);
+    }
+
+    #[test]
+    fn a_name_that_is_as_long_as_an_address_can_be_is_served() {
+        let directory = tempfile::tempdir().unwrap();
+        let most = 107 - directory.path().as_os_str().len() - 1;
+        // Too long for any name aside but a very short one.
+        let nested = directory.path().join("d".repeat(most - 2));
+        fs::create_dir(&nested).unwrap();
+        let path = nested.join("s");
+        let _listening = bind(&path).unwrap();
+        net::UnixStream::connect(&path).unwrap();
+    }
 }

@@ -161,7 +161,7 @@ impl Outbox {
     pub(crate) async fn room(&self) {
         loop {
             let taken = self.untaken.taken.notified();
-            if !self.untaken.is_much() || self.broken.is_cancelled() {
+            if self.has_room() {
                 return;
             }
             tokio::select! {
@@ -169,6 +169,11 @@ impl Outbox {
                 () = self.broken.cancelled() => return,
             }
         }
+    }
+
+    /// Whether it has, or will take nothing more.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.untaken.is_much() || self.broken.is_cancelled()
     }
 
     /// Resolves when the client has taken nothing of much for a long time.

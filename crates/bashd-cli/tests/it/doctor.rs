@@ -161,3 +161,35 @@ fn a_snapshot_that_failed_is_told_and_one_of_the_users_own_bash_is_found() {
         );
     }
 }
+
+#[test]
+fn a_clock_that_jumped_is_said() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let clock = home.state().join("runs/clock");
+    let of_clock = || find(&checks(&home, None).1, "clock").clone();
+    assert_eq!(of_clock()["finding"], "no jump seen");
+    // What was seen last: a clock that showed something else, at this moment.
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    let up = read("/proc/uptime");
+    let up: f64 = up.split(' ').next().unwrap().parse().unwrap();
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let look = |hours: u64| {
+        serde_json::json!({
+            "boot": read("/proc/sys/kernel/random/boot_id").trim(),
+            "up_ms": (up * 1000.0) as u64,
+            "wall_ms": since.as_millis() as u64 - hours * 3_600_000,
+            "jumps": [],
+        })
+    };
+    std::fs::create_dir_all(clock.parent().unwrap()).unwrap();
+    for (hours, verdict, finding) in [
+        (0, "good", "no jump seen"),
+        (241, "limited", "went forward by 10d"),
+    ] {
+        std::fs::write(&clock, look(hours).to_string()).unwrap();
+        let said = of_clock();
+        let told = said["finding"].as_str().unwrap();
+        assert!(told.starts_with(finding), "{said}");
+        assert_eq!(said["verdict"], verdict, "{said}");
+    }
+}

@@ -140,7 +140,7 @@ fn what_was_altered_or_removed_is_found() {
     for _ in 0..3 {
         bashd(&["run", "--", "true"]);
     }
-    bashd(&["run", "--json", "--", "seq 100000"]);
+    bashd(&["run", "--json", "--", "seq 50000"]);
     let started = bashd(&["run", "--background", "--json", "--", "sleep 0.5; exit 3"]);
     let reply: serde_json::Value = serde_json::from_str(&started.out()).unwrap();
     bashd(&["jobs", "wait", reply["job"].as_str().unwrap()]);
@@ -192,10 +192,19 @@ fn what_was_altered_or_removed_is_found() {
     );
     altered(
         &files("runs", "/artifact.json")[0],
-        "\"lines\":100000",
+        "\"lines\":50000",
         "\"lines\":9",
         "the artifact of",
     );
+    // Not what is said of it, but what it holds.
+    let artifact = &files("runs", "/artifact.json")[0];
+    let beside = fs::read_dir(artifact.parent().unwrap()).unwrap().flatten();
+    let mut beside = beside.map(|entry| entry.path());
+    let holds = |path: &std::path::PathBuf| {
+        fs::read_to_string(path).is_ok_and(|text| text.contains("\n777\n"))
+    };
+    let output = beside.find(holds).unwrap();
+    altered(&output, "\n777\n", "\n778\n", "the artifact of");
     altered(&files("ledger", ".chains")[0], " 1 ", " 2 ", "is missing");
     assert_eq!(verify().code(), Some(0), "all is as it was");
 }

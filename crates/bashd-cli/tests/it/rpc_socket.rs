@@ -112,7 +112,8 @@ pub(crate) fn flood(path: &Path, count: usize, command: &str) -> UnixStream {
 fn a_client_that_reads_nothing_starves_nobody() {
     let home = Home::new();
     let (mut server, path) = serving(&home);
-    let loud = flood(&path, 600, "head -c 40000 /dev/zero | tr '\\0' x");
+    let words = "echo >>ran; head -c 60000 /dev/zero | tr '\\0' x";
+    let much = flood(&path, 350, words);
     let slow = flood(&path, 200, "sleep 300");
     let mut honest: Vec<Peer> = (0..4).map(|_| Peer::connect(&path)).collect();
     let begun = Instant::now();
@@ -123,7 +124,20 @@ fn a_client_that_reads_nothing_starves_nobody() {
         }
     }
     assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
-    drop((loud, slow, honest));
+    // Who has much to read starts nothing more.
+    let ran = || {
+        let text = std::fs::read_to_string(home.workspace().join("ran"));
+        text.unwrap_or_default().len()
+    };
+    let (mut count, mut since) = (ran(), Instant::now());
+    while since.elapsed() < Duration::from_secs(1) {
+        std::thread::sleep(Duration::from_millis(20));
+        if ran() != count {
+            (count, since) = (ran(), Instant::now());
+        }
+    }
+    assert!(count < 280, "{count} commands ran");
+    drop((much, slow, honest));
     kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
     assert_eq!(server.ended().code(), Some(143));
 }

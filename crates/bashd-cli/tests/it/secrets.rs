@@ -64,6 +64,14 @@ fn through_servers(home: &Home) {
     for (id, arguments) in calls.iter().enumerate() {
         rpc.ask(&json!({"id": id, "type": "call", "arguments": arguments}));
     }
+    // What a call says about itself, in a contract that asks for it.
+    let described = json!({
+        "command": command("sleep 0.4"), "description": format!("Tell {CANARY}"),
+        "run_in_background": true,
+    });
+    let started = rpc
+        .ask(&json!({"id": "d", "type": "call", "profile": "claude-code", "arguments": described}));
+    assert!(started["data"]["job"].is_string(), "{started}");
     rpc.ask(&json!({"id": "b", "type": "bash", "command": command("true")}));
     rpc.ask(&json!({"id": "l", "type": "job", "arguments": {"action": "list"}}));
     rpc.ask(&json!({"id": "k", "type": "job", "arguments": {"action": "kill", "job": "bg_1"}}));
@@ -112,6 +120,10 @@ fn no_record_of_any_kind_of_run_has_a_secret() {
     // Jobs: from the beginning, by their timeout, and of what a shell left.
     run(&["--background"], &command("true"));
     run(&["--background"], &command("sleep 0.5 & sleep 0.4"));
+    let telling = home.workspace().join(CANARY);
+    fs::create_dir(&telling).unwrap();
+    let telling = telling.to_str().unwrap();
+    run(&["--background", "--cwd", telling], &command("sleep 0.4"));
     let late = command("sleep 1.5");
     run(&["--timeout", "0.2", "--on-timeout", "background"], &late);
     let left = command(&format!("sh -c 'sleep 300; : {CANARY}' {CANARY} & exit"));

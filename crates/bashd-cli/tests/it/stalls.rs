@@ -138,6 +138,43 @@ fn a_directory_that_does_not_answer_costs_only_the_call_that_named_it() {
     client.close();
 }
 
+/// What is looked at after a call, or before anybody is asked, may not answer either.
+#[test]
+fn what_a_call_only_names_costs_nobody_else() {
+    let home = Home::new();
+    let confined = ["--set", "confinement.preset=workspace"];
+    for arguments in [&[][..], &confined] {
+        let Some(mut client) = client_with(&home, HUNG, arguments) else {
+            return;
+        };
+        let hung = home.workspace().join("hung");
+        let asked = if arguments.is_empty() {
+            // Such a status may mean that this program is not there.
+            json!({"command": format!("exit 127; {}/nosuch", hung.display()), "timeout": 20})
+        } else {
+            let needs = json!({"write": [hung.join("a")], "reason": "to try it"});
+            json!({"command": "true", "needs": needs, "timeout": 2})
+        };
+        client.say(&call("names it", &asked));
+        for number in 0..8 {
+            let begun = Instant::now();
+            client.ask(&json!({"id": format!("beside-{number}"), "type": "schema"}));
+            let took = begun.elapsed();
+            assert!(took < Duration::from_secs(2), "{took:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let answer = client.response("names it");
+        if arguments.is_empty() {
+            assert_eq!(answer["data"]["exit_code"], 127, "{answer}");
+        } else {
+            let error = answer["data"]["error"].as_str().unwrap_or_default();
+            assert!(error.contains("does not answer"), "{answer}");
+        }
+        client.close();
+        fs::remove_dir(&hung).unwrap();
+    }
+}
+
 #[test]
 fn a_directory_that_a_call_was_in_can_be_unmounted() {
     for profile in ["default", "pi"] {
@@ -175,10 +212,12 @@ fn a_directory_that_a_call_was_in_can_be_unmounted() {
 /// Waits until a shell waits for the next call.
 fn waiting_shell(home: &Home) {
     let begun = Instant::now();
-    while !processes(home)
-        .iter()
-        .any(|process| process.command.starts_with("bash"))
-    {
+    // Not bashd itself.
+    let is_shell = |process: &Process| {
+        let program = process.command.split(' ').next().unwrap_or_default();
+        program == "bash" || program.ends_with("/bash")
+    };
+    while !processes(home).iter().any(is_shell) {
         assert!(begun.elapsed() < PATIENCE, "no shell waits");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -363,9 +402,13 @@ fn a_search_in_much_output_delays_nobody() {
     ] {
         client.say(&json!({"id": name, "type": "job", "arguments": arguments}));
         std::thread::sleep(Duration::from_millis(150));
+        let begun = Instant::now();
         client.say(&json!({"id": "beside", "type": "schema"}));
         let first = client.next_where(|answer| answer["id"] == name || answer["id"] == "beside");
         assert_eq!(first["id"], "beside", "{name}: {first}");
+        // Whoever was kept waiting is told first, too.
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(2), "{name}: {took:?}");
         let answer = client.response(name);
         assert_eq!(answer["success"], true, "{answer}");
     }

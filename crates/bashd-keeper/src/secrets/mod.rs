@@ -105,24 +105,30 @@ impl Secrets {
         self.know(&told)
     }
 
-    /// Adds a value that somebody says is a secret, however ordinary it looks.
-    pub fn register(&mut self, name: &str, value: &str) -> Result<(), TooShort> {
-        let value = value.trim();
-        let name: String = name
-            .chars()
-            .filter(|one| !one.is_control())
-            .take(LONGEST_NAME)
-            .collect();
-        if value.chars().count() < SHORTEST {
-            return Err(TooShort { name });
+    /// Adds values that somebody says are secrets, however ordinary they look: all of them, or none
+    /// if one is too short.
+    pub fn register(&mut self, told: &[(&str, &str)]) -> Result<(), TooShort> {
+        let mut fit = Vec::with_capacity(told.len());
+        for (name, value) in told {
+            let value = value.trim();
+            let name: String = name
+                .chars()
+                .filter(|one| !one.is_control())
+                .take(LONGEST_NAME)
+                .collect();
+            if value.chars().count() < SHORTEST {
+                return Err(TooShort { name });
+            }
+            fit.push((name, value));
         }
-        self.know(&[(&name, value)]);
+        let fit: Vec<_> = fit.iter().map(|(name, value)| (&**name, *value)).collect();
+        self.know(&fit);
         Ok(())
     }
 
-    /// Adds those of another set; returns whether there are any that were not known.
-    pub fn join(&mut self, other: &Self) -> bool {
-        let others = other.known.iter();
+    /// Adds those of other sets; returns whether there are any that were not known.
+    pub fn join<'a>(&mut self, others: impl IntoIterator<Item = &'a Self>) -> bool {
+        let others = others.into_iter().flat_map(|other| &other.known);
         let others: Vec<_> = others.map(|(name, value)| (&**name, &**value)).collect();
         self.know(&others)
     }
@@ -145,6 +151,11 @@ impl Secrets {
         self.known.extend(new);
         self.index = OnceLock::new();
         true
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.known.len()
     }
 
     /// Bytes of all values.

@@ -191,19 +191,19 @@ fn what_a_text_gives_to_a_secret_name_is_hidden() {
 #[test]
 fn a_host_may_register_any_value_that_is_long_enough() {
     let mut known = Secrets::default();
-    known.register("deploy\nkey", " disabled ").unwrap();
+    known.register(&[("deploy\nkey", " disabled ")]).unwrap();
     assert_eq!(
         known.veil("is disabled."),
         "is [secret deploykey, 8 characters]."
     );
-    let refused = known.register("x", "short").unwrap_err();
+    let refused = known.register(&[("x", "short")]).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "the secret x can't be hidden: it has fewer than 8 characters"
     );
     for number in 0..1000 {
         known
-            .register("n", &format!("value-{number:04}-Aa"))
+            .register(&[("n", &*format!("value-{number:04}-Aa"))])
             .unwrap();
     }
     assert_eq!(known.veil("<value-0999-Aa>"), "<[secret n, 13 characters]>");
@@ -299,7 +299,7 @@ fn known_and_text() -> impl Strategy<Value = (Vec<String>, String)> {
 fn all_of(values: &[String]) -> Secrets {
     let mut known = Secrets::default();
     for value in values {
-        known.register("IT", value).unwrap();
+        known.register(&[("IT", value)]).unwrap();
     }
     known
 }

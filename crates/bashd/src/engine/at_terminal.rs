@@ -4,6 +4,7 @@
 //! A command passes the same stages as any other call and is then given to the session's shell.
 //! What is typed at a command that runs is no command: it is neither judged nor recorded.
 
+use super::drafting::BeforeStart;
 use super::{EngineCore, MUCH_OUTPUT, owner_of};
 use crate::artifact::ArtifactKind;
 use crate::call::Call;
@@ -106,10 +107,8 @@ impl EngineCore {
         // Calls of a session come to it in the order in which they arrived.
         let ticket = self.place_in_line(profile, call, request);
         let asked = (request, &accepted);
-        if let Err(ending) = self
-            .turn(ticket.as_ref(), profile, asked, &call.cancel)
-            .await
-        {
+        let before = BeforeStart::of(asked, entry.begun(), &call.cancel);
+        if let Err(ending) = self.turn(ticket.as_ref(), profile, asked, before).await {
             return ending;
         }
         let mut place = self.seat(profile, request).take().await;

@@ -7,7 +7,7 @@ use crate::config::{Config, Preset, Surroundings};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::terminal::TerminalHost;
-use crate::exec::{ExpectedCalls, Keepers, TurnTicket};
+use crate::exec::{ExpectedCalls, Keepers, SHORTEST_WAIT, TurnTicket, busy_for};
 use crate::guard::Judgement;
 use crate::guard::safe_mode::RunForm;
 use crate::plan::confinement::granted::NeededThing;
@@ -29,10 +29,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Bytes of a command above which judging it takes milliseconds.
-const LONG_COMMAND: usize = 64 * 1024;
-
-/// What even a call has that is not to be waited for.
-const SHORTEST: Duration = Duration::from_secs(1);
+pub(super) const LONG_COMMAND: usize = 64 * 1024;
 
 /// How long a call may take until its command runs, or what is left of its time after that.
 #[derive(Clone, Copy)]
@@ -43,15 +40,18 @@ pub(super) struct BeforeStart<'a> {
 }
 
 impl<'a> BeforeStart<'a> {
-    /// A call has its timeout for that, or what its server lets it wait.
+    /// A call has its timeout for that, or what is left of the wait that its server lets it have
+    /// since it came.
     pub(super) fn of(
         (request, accepted): (&Request, &Accepted),
+        came: Instant,
         cancel: &'a CancellationToken,
     ) -> Self {
         let wait_max = request.wait_max.unwrap_or(Duration::MAX);
+        let wait_max = wait_max.saturating_sub(came.elapsed());
         Self {
             begun: Instant::now(),
-            longest: accepted.timeout.min(wait_max).max(SHORTEST),
+            longest: accepted.timeout.min(wait_max).max(SHORTEST_WAIT),
             cancel,
         }
     }
@@ -162,7 +162,7 @@ impl EngineCore {
             let expanded = self.expand(schemes, request, command);
             return Ok((accepted, Box::new(expanded)));
         }
-        let before = BeforeStart::of((&request, &accepted), cancel);
+        let before = BeforeStart::of((&request, &accepted), Instant::now(), cancel);
         let (core, schemes) = (Arc::clone(self), schemes.clone());
         let expanding = async {
             let looked = errand::go(&self.config.state_dir, move || {
@@ -209,22 +209,25 @@ impl EngineCore {
         })
     }
 
-    /// Waits for the turn of a call that is in the line of its session.
+    /// Waits for the turn of a call that is in the line of its session, for as long as the call
+    /// may wait.
     pub(super) async fn turn(
         &self,
         ticket: Option<&TurnTicket>,
         profile: &Profile,
         (request, accepted): (&Request, &Accepted),
-        cancel: &CancellationToken,
+        before: BeforeStart<'_>,
     ) -> Result<(), Ending> {
         let Some(ticket) = ticket else {
             return Ok(());
         };
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(Ending::CancelledBeforeStart),
-            () = ticket.come(plan::overlap_of(profile, request, accepted)) => Ok(()),
-        }
+        let coming = async {
+            let overlap = plan::overlap_of(profile, request, accepted);
+            ticket.come(overlap).await;
+            Ok(())
+        };
+        let come = before.wait(coming, || busy_for(before.longest));
+        Box::pin(come).await
     }
 
     /// Plans a call.

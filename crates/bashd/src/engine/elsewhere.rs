@@ -1,6 +1,7 @@
 //! The near half of a call at another place: where that is, what is sent there, and what its end
 //! comes to here.
 
+use super::drafting::BeforeStart;
 use super::{EngineCore, owner_of};
 use crate::call::Call;
 use crate::changes::Effects;
@@ -184,8 +185,8 @@ impl EngineCore {
         entry.place = Some(place.settings.name.clone());
         entry.cwd = cwd.clone().unwrap_or_default();
         let asked = (request, &accepted);
-        self.turn(ticket.as_ref(), profile, asked, &call.cancel)
-            .await?;
+        let before = BeforeStart::of(asked, entry.begun(), &call.cancel);
+        self.turn(ticket.as_ref(), profile, asked, before).await?;
         let stdin = stdin_in_time(request, accepted.timeout, &call.cancel).await?;
         let request = self.with_passed(&place, request);
         let watching = watch

@@ -15,7 +15,7 @@ use crate::rewrite::Command;
 use crate::run_id::RunId;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How long the script that a shell reads first may take to be read for what it defines.
@@ -48,6 +48,7 @@ impl EngineCore {
         watch: Option<&mut OutputWatch>,
         cancel: &CancellationToken,
     ) -> Result<CarriedOut, Ending> {
+        let came = Instant::now();
         let profile = self.profile_by(&order.profile, order.profile_text.as_deref())?;
         let id = RunId::received(&order.id).ok_or_else(|| {
             let error = Error::new(ErrorKind::Place, "the order's id is none");
@@ -57,7 +58,8 @@ impl EngineCore {
         let session = plan::session_of(&profile, &request, &order.owner);
         let ticket = session.map(|session| self.sessions.turns.arrive(session));
         let asked = (&request, &accepted);
-        self.turn(ticket.as_ref(), &profile, asked, cancel).await?;
+        let before = BeforeStart::of(asked, came, cancel);
+        self.turn(ticket.as_ref(), &profile, asked, before).await?;
         self.check_room(&order.owner, accepted.backgrounding)
             .await?;
         let form = form_of(order.safe_mode, &command)?;
@@ -75,7 +77,7 @@ impl EngineCore {
             setting,
         };
         let mut directory = PathBuf::new();
-        let before = BeforeStart::of(asked, cancel);
+        let before = BeforeStart::of(asked, came, cancel);
         let plan = Box::pin(self.plan(parts, before, &mut directory)).await?;
         let means = self.means(ticket.as_ref());
         let mut run = Box::pin(exec::run(&plan, means, watch, cancel)).await;
@@ -92,7 +94,7 @@ impl EngineCore {
                     .add_definitions(&String::from_utf8_lossy(&text.unwrap_or_default()));
             }
         }
-        Ok((Outline::of(&plan, &run), run))
+        Ok((Outline::of(&plan, &run).await, run))
     }
 
     /// A profile as the near side has it.

@@ -4,16 +4,21 @@ use super::EngineCore;
 use crate::approval::ApprovalAnswer;
 use crate::approval::desk::ApprovalQuestion;
 use crate::call::Call;
+use crate::errand;
+use crate::error::{Error, ErrorKind};
 use crate::guard::{Judgement, Objection, Verdict};
 use crate::ledger::LedgerEntry;
+use crate::near::is_near_or_missing;
 use crate::plan::confinement::granted::{self, NeededThing};
 use crate::profile::Profile;
 use crate::profile::reply::Ending;
 use crate::reply::{CONFINEMENT, Denied};
 use crate::request::{Accepted, Request};
 use crate::rewrite::Command;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// A command that is asked about, its entry, and when its call's time is over.
 pub(super) type AskedText<'a> = (&'a str, &'a LedgerEntry<'a>, Instant);
@@ -77,10 +82,51 @@ impl EngineCore {
         }
     }
 
+    /// What a call needs and does not have. An errand looks: the paths are the caller's, and may
+    /// lead to what does not answer.
+    async fn missing(
+        self: &Arc<Self>,
+        profile: &Arc<Profile>,
+        request: &Request,
+        cancel: &CancellationToken,
+        until: Instant,
+    ) -> Result<Vec<NeededThing>, Ending> {
+        let (core, profile, request) = (Arc::clone(self), Arc::clone(profile), request.clone());
+        let named = request.needs.write.iter();
+        let mut named = named.map(|path| self.surroundings.cwd.join(path));
+        let far = named.find(|path| !is_near_or_missing(path));
+        let far = far.unwrap_or_else(|| self.surroundings.cwd.clone());
+        let looking = errand::go(&far, move || {
+            let found = core
+                .config
+                .confinement_of(&profile, &request, &core.surroundings);
+            let found = found.map_err(|error| Ending::Failed(error, None))?;
+            let Some(confinement) = found else {
+                return Ok(Vec::new());
+            };
+            let missing = granted::missing(&confinement, &request.needs);
+            missing.map_err(|why| Ending::Denied(Denied::confinement(why)))
+        });
+        let looked = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
+            looked = looking => looked,
+            () = tokio::time::sleep_until(until) => {
+                let shown = far.display();
+                let text = format!("{shown}, which it needs, does not answer");
+                return Err(Ending::Failed(Error::new(ErrorKind::Io, text), None));
+            }
+        };
+        looked.unwrap_or_else(|failure| {
+            let error = Error::io(ErrorKind::Io, "look at what it needs", failure.into());
+            Err(Ending::Failed(error, None))
+        })
+    }
+
     /// What a call gets beyond its confinement: all that it needs, or it is denied.
     pub(super) async fn grant(
-        &self,
-        profile: &Profile,
+        self: &Arc<Self>,
+        profile: &Arc<Profile>,
         request: &Request,
         (command, entry, until): AskedText<'_>,
         (call, caller): (&Call, &str),
@@ -89,15 +135,8 @@ impl EngineCore {
         if needs.is_empty() {
             return Ok(Vec::new());
         }
-        let confinement = self
-            .config
-            .confinement_of(profile, request, &self.surroundings);
-        let confinement = confinement.map_err(|error| Ending::Failed(error, None))?;
-        let Some(confinement) = confinement else {
-            return Ok(Vec::new());
-        };
-        let missing = granted::missing(&confinement, needs);
-        let missing = missing.map_err(|why| Ending::Denied(Denied::confinement(why)))?;
+        let missing = self.missing(profile, request, &call.cancel, until);
+        let missing = Box::pin(missing).await?;
         if missing.is_empty() {
             return Ok(missing);
         }

@@ -87,7 +87,7 @@ impl EngineCore {
             accepted: &limits,
             setting,
         };
-        let before = BeforeStart::of((&asking, &limits), &call.cancel);
+        let before = BeforeStart::of((&asking, &limits), Instant::now(), &call.cancel);
         let planned = Box::pin(self.plan(parts, before, &mut PathBuf::new())).await;
         let plan = planned.ok()?;
         let told = exec::run(&plan, self.means(None), None, &call.cancel).await;

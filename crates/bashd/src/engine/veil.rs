@@ -5,7 +5,7 @@ use crate::config::Preset;
 use crate::output::veiled::Veil;
 use crate::plan;
 use crate::profile::Profile;
-use crate::secrets::TooShort;
+use crate::secrets::SecretRefusal;
 use std::io;
 use std::path::PathBuf;
 
@@ -20,9 +20,14 @@ pub(super) fn told(unread: Vec<(PathBuf, io::Error)>) -> impl Iterator<Item = St
 impl Engine {
     /// Registers a secret of the host: from now on it stands in no record, and is replaced by
     /// `[secret NAME, 40 characters]` wherever secrets are hidden in output, in base64 and in
-    /// addresses too. Fails if it is too short to be told from other text.
-    pub fn register_secret(&self, name: &str, value: &str) -> Result<(), TooShort> {
-        self.0.config.secrets.known.register(name, value)
+    /// addresses too. Fails if it is too short to be told from other text, or one too many.
+    pub fn register_secret(&self, name: &str, value: &str) -> Result<(), SecretRefusal> {
+        self.register_secrets(&[(name, value)])
+    }
+
+    /// The same for several: all of them are registered, or none.
+    pub fn register_secrets(&self, told: &[(&str, &str)]) -> Result<(), SecretRefusal> {
+        self.0.config.secrets.known.register(told)
     }
 }
 

@@ -57,7 +57,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::pin::Pin;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-pub(crate) use turns::TurnTicket;
+pub(crate) use turns::{SHORTEST_WAIT, TurnTicket, busy_for};
 pub(crate) use watch::OutputWatch;
 
 /// How long past its due time the engine waits before it gives up on a keeper.

@@ -3,13 +3,18 @@
 //! time, whatever carries it. The session's shell is only one such vessel: a call in a terminal of
 //! ours, of the client's, or in a shell of its own belongs to the same session.
 
+use crate::error::{Error, ErrorKind};
 use crate::plan::Overlap;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Number of names above which those that nobody uses are forgotten.
 const MOST_NAMES: usize = 64;
+
+/// What even a call may wait that is not to be waited for.
+pub(crate) const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Owner and name of a session.
 type WhichSession = (String, String);
@@ -119,6 +124,14 @@ impl Drop for TurnTicket {
         self.line.calls().remove(&self.number);
         self.line.changed.notify_waiters();
     }
+}
+
+/// The answer to a call that the calls before it in its session kept waiting for all its time.
+pub(crate) fn busy_for(longest: Duration) -> Error {
+    let seconds = longest.as_secs_f64().round();
+    let text =
+        format!("the session was busy with earlier calls for {seconds} s, and nothing was run");
+    Error::new(ErrorKind::Io, text)
 }
 
 #[cfg(test)]

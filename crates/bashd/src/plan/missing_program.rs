@@ -7,10 +7,15 @@
 
 use super::Plan;
 use super::shell::DEFAULT_PATH;
+use crate::errand;
+use crate::near::is_near_or_missing;
 use crate::script::{CommandOrigin, Script, SimpleCommand, is_builtin};
 use rustix::fs::Access;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+/// Bytes of a script above which reading it takes milliseconds.
+const LONG_TEXT: usize = 64 * 1024;
 
 /// Commands after which a relative path means something else.
 const MOVING: [&str; 3] = ["cd", "pushd", "popd"];
@@ -23,22 +28,49 @@ enum Presence {
     Executable,
 }
 
-/// Whether this status means that the last command of the plan's script could not be run.
-pub(crate) fn explains(plan: &Plan, status: i32) -> bool {
+/// Whether this status means that the last command of the plan's script could not be run. A file
+/// system that does not answer for a while tells nothing.
+pub(crate) async fn explains(plan: &Plan, status: i32) -> bool {
     let expected = match status {
         127 => Presence::Nothing,
         126 => Presence::NotExecutable,
         _ => return false,
     };
-    let Some(text) = &plan.script else {
-        return false;
-    };
-    let script = Script::parse(text);
-    let Some(name) = last_program(&script) else {
-        return false;
-    };
+    Box::pin(is_there(plan)).await == Some(expected)
+}
+
+/// What there is where the shell looked for the last program of a plan's script.
+async fn is_there(plan: &Plan) -> Option<Presence> {
+    let text = plan.script.clone()?;
     let search = plan.env.get("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
-    presence(&script, name, search, &plan.cwd.path) == Some(expected)
+    let (search, cwd) = (search.to_owned(), plan.cwd.path.clone());
+    let places = if text.len() <= LONG_TEXT {
+        places(&text, &search, &cwd)
+    } else {
+        let read = errand::read(move |_| places(&text, &search, &cwd)).await;
+        read.ok().flatten()
+    }?;
+    let far = places.iter().find(|path| !is_near_or_missing(path));
+    match far.cloned() {
+        None => Some(presence(&places)),
+        Some(far) => errand::look(&far, move || presence(&places)).await,
+    }
+}
+
+/// Where the shell looked for the last program of a script; `None` if there is none, or nobody
+/// knows where.
+fn places(text: &str, search: &OsStr, cwd: &Path) -> Option<Vec<PathBuf>> {
+    let script = Script::parse(text);
+    let name = last_program(&script)?;
+    if name.starts_with('/') {
+        Some(vec![PathBuf::from(name)])
+    } else if name.contains('/') {
+        let moves = script.names().iter().any(|name| MOVING.contains(name));
+        (!moves).then(|| vec![cwd.join(name)])
+    } else {
+        let directories = std::env::split_paths(search);
+        Some(directories.map(|path| cwd.join(path).join(name)).collect())
+    }
 }
 
 /// The name of the last command, if it can only mean a program.
@@ -92,26 +124,14 @@ fn is_alias(script: &Script, name: &str) -> bool {
     script.commands.iter().any(makes_it)
 }
 
-/// What there is under this name; `None` if nobody knows where the shell looked.
-fn presence(script: &Script, name: &str, search: &OsStr, cwd: &Path) -> Option<Presence> {
-    let candidates: Vec<PathBuf> = if name.starts_with('/') {
-        vec![PathBuf::from(name)]
-    } else if name.contains('/') {
-        if script.names().iter().any(|name| MOVING.contains(name)) {
-            return None;
-        }
-        vec![cwd.join(name)]
-    } else {
-        let directories = std::env::split_paths(search);
-        directories.map(|path| cwd.join(path).join(name)).collect()
-    };
-    let found = candidates.iter().map(|candidate| presence_at(candidate));
-    let found = found.fold(Presence::Nothing, |best, one| match (best, one) {
+/// What there is at these places.
+fn presence(places: &[PathBuf]) -> Presence {
+    let found = places.iter().map(|place| presence_at(place));
+    found.fold(Presence::Nothing, |best, one| match (best, one) {
         (Presence::Executable, _) | (_, Presence::Executable) => Presence::Executable,
         (Presence::NotExecutable, _) | (_, Presence::NotExecutable) => Presence::NotExecutable,
         (Presence::Nothing, Presence::Nothing) => Presence::Nothing,
-    });
-    Some(found)
+    })
 }
 
 fn presence_at(path: &Path) -> Presence {
@@ -161,9 +181,8 @@ mod tests {
         std::fs::create_dir(place.path().join("folder")).unwrap();
         let search = std::env::join_paths([Path::new("/nowhere"), place.path()]).unwrap();
         let there = |text: &str| {
-            let script = Script::parse(text);
-            let name = last_program(&script).unwrap();
-            presence(&script, name, &search, place.path())
+            let places = places(text, &search, place.path())?;
+            Some(presence(&places))
         };
         assert_eq!(there("nosuch"), Some(Presence::Nothing));
         assert_eq!(there("./nosuch"), Some(Presence::Nothing));

@@ -82,10 +82,10 @@ impl Outline {
     }
 
     /// The outline of a plan that was carried out like this.
-    pub(crate) fn of(plan: &Plan, run: &Result<PlanOutcome, RunFailure>) -> Self {
+    pub(crate) async fn of(plan: &Plan, run: &Result<PlanOutcome, RunFailure>) -> Self {
         let lacks_program = match run {
             Ok(PlanOutcome::Ended(run)) => match run.exit {
-                Exit::Code(code) => missing_program::explains(plan, code),
+                Exit::Code(code) => missing_program::explains(plan, code).await,
                 Exit::Signal(_) | Exit::Unknown => false,
             },
             Ok(PlanOutcome::Backgrounded(_)) | Err(_) => false,

@@ -56,6 +56,11 @@ fn what_is_no_message_gets_a_clear_error() {
     }
     client.write(b"\xff\xfe\n");
     assert_eq!(client.next()["error"]["code"], -32700);
+    // What has an id is answered with it, though it can't be read.
+    client.write(b"{\"jsonrpc\": \"2.0\", \"id\": \"lone\", \"method\": \"ping\", \"params\": {\"a\": \"\\ud800\"}}\n");
+    let answer = client.next();
+    assert_eq!(answer["id"], "lone", "{answer}");
+    assert_eq!(answer["error"]["code"], -32700, "{answer}");
     client.write(b"\n\r\n   \n");
     is_alive(&mut client);
 }
@@ -203,12 +208,15 @@ fn long_lines_are_read_or_refused_and_cost_a_bounded_amount() {
     client.write(&garbage);
     client.write(b"\n");
     assert_eq!(client.next()["error"]["code"], -32700);
+    // With its id, if it has one.
+    client.write(b"{\"jsonrpc\": \"2.0\", \"id\": 77, \"method\": \"");
     for _ in 0..5 {
         client.write(&garbage);
     }
-    client.write(b"\n");
+    client.write(b"\"}\n");
     let refused = client.next();
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    assert_eq!(refused["id"], 77, "{refused}");
     is_alive(&mut client);
     let peak = peak(client.child.id());
     assert!(peak < MEMORY, "{peak} KiB");
@@ -340,4 +348,22 @@ fn half_closed_pipes_end_the_server_or_get_their_answers() {
     // Nothing at all was said.
     let silent = crate::bashd(&home, &["mcp"]).stdin("").run();
     assert_eq!((silent.code(), silent.out().as_str()), (Some(0), ""));
+}
+
+/// Registering one after the other took longer with each.
+#[test]
+fn secrets_that_are_too_many_are_refused_at_once() {
+    let home = Home::new();
+    let secrets = |count: usize| {
+        let one = |number: usize| (format!("S{number}"), json!(format!("value-{number:06}-Aa")));
+        let secrets: serde_json::Map<_, _> = (0..count).map(one).collect();
+        json!({"experimental": {"bashd/secrets": secrets}})
+    };
+    let mut client = Client::start(&home, &[]);
+    let begun = std::time::Instant::now();
+    let refused = client.initialize(&secrets(100_000));
+    let took = begun.elapsed();
+    assert!(took < std::time::Duration::from_secs(20), "{took:?}");
+    let told = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(told.contains("too many secrets: at most 4096"), "{refused}");
 }

@@ -8,7 +8,7 @@
 mod entering;
 mod turn;
 
-use super::turns::Turns;
+use super::turns::{SHORTEST_WAIT, Turns, busy_for};
 use super::{Means, OutputWatch, PlanOutcome, Reset, RunFailure};
 use crate::minimize::ShellMasks;
 use crate::plan::{Overlap, Plan, SessionKey, SessionPlan, check_way_within};
@@ -129,10 +129,17 @@ impl Sessions {
         mut watch: Option<&mut OutputWatch>,
         cancel: &CancellationToken,
     ) -> Result<PlanOutcome, RunFailure> {
+        let left = plan
+            .answer_by
+            .map(|latest| latest.saturating_duration_since(Instant::now()));
+        let longest = plan.limits.timeout.min(left.unwrap_or(Duration::MAX));
+        let longest = longest.max(SHORTEST_WAIT);
         let taken = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
             taken = self.take(session, &means) => taken,
+            // What a person runs in the shell has no place in the line.
+            () = tokio::time::sleep(longest) => return Err(busy_for(longest).into()),
         };
         means.is_placed();
         let keepers = means.keepers;

@@ -12,7 +12,7 @@ use std::num::NonZeroU64;
 fn known(values: &[String]) -> Arc<Secrets> {
     let mut known = Secrets::default();
     for value in values {
-        known.register("IT", value).unwrap();
+        known.register(&[("IT", value)]).unwrap();
     }
     Arc::new(known)
 }

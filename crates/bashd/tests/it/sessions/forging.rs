@@ -160,9 +160,13 @@ async fn nonce(session: &Session, home: &Home) -> String {
     std::fs::remove_file(&file).expect("a file");
     let report = traced.lines().find(|line| line.contains("echo \"$? "));
     let report = report.unwrap_or_else(|| panic!("no report in {traced}"));
-    let mut words = report.rsplit([' ', '$']);
-    let nonce = words.find(|word| word.len() > 8);
-    nonce.expect("a nonce").to_owned()
+    // The status, the number of the call, and the nonce.
+    let mut words = report.split("echo \"$? ").nth(1).into_iter();
+    let word = words.next().and_then(|rest| rest.split(' ').nth(1));
+    let nonce = word.and_then(|word| word.split('$').next());
+    let nonce = nonce.unwrap_or_else(|| panic!("no nonce in {report}"));
+    assert!(u64::from_str_radix(nonce, 16).is_ok(), "{report}");
+    nonce.to_owned()
 }
 
 #[tokio::test]

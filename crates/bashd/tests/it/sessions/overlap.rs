@@ -5,9 +5,9 @@ use crate::engine_under_test::engine;
 use crate::profile_under_test::running;
 use bashd::exec::SessionLimits;
 use bashd::request::By;
-use bashd::{Engine, Event, KeeperSource, Request, Surroundings};
+use bashd::{Engine, Event, KeeperSource, Request, Running, Surroundings};
 use bashd_testkit::Home;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn engine_with(home: &Home, limits: SessionLimits) -> Engine {
     let mut config = engine(home).config().clone();
@@ -101,6 +101,44 @@ async fn in_pi_what_a_person_runs_does_not_wait() {
     }
     while first.next().await.is_some() {}
     assert_eq!(engine.run(request("echo $x")).await.output, "2\n");
+}
+
+/// A call that is ready, and whose command goes on until the gate is opened.
+async fn held_by(engine: &Engine, by: By) -> Running {
+    let mut request = Request::new("echo ready; cat gate; x=2").profile("pi");
+    request.by = by;
+    let mut running = engine.stream(request);
+    while !matches!(running.next().await, Some(Event::Output { .. })) {}
+    running
+}
+
+#[tokio::test]
+async fn in_pi_a_call_waits_for_its_turn_no_longer_than_its_own_time() {
+    let home = Home::new();
+    let engine = engine(&home);
+    let request = |command: &str| Request::new(command).profile("pi");
+    engine.run(request("x=1; mkfifo gate")).await;
+    // A call is waited for in the line of the session; what a person runs, at its shell.
+    for by in [By::Model, By::Person] {
+        let mut first = held_by(&engine, by).await;
+        let second = Duration::from_secs(1);
+        for late in [
+            request("touch ran").timeout(second),
+            request("touch ran").wait_max(second),
+        ] {
+            let begun = Instant::now();
+            let reply = engine.run(late).await;
+            let took = begun.elapsed();
+            let words = "the session was busy with earlier calls for 1 s, and nothing was run";
+            assert!(reply.is_error && reply.text.contains(words), "{reply:?}");
+            assert!(took >= second, "{took:?}");
+            assert!(took < Duration::from_secs(20), "{took:?}");
+        }
+        std::fs::write(home.workspace().join("gate"), "open\n").expect("a gate");
+        while first.next().await.is_some() {}
+        assert_eq!(engine.run(request("echo $x; x=1")).await.output, "2\n");
+    }
+    assert!(!home.workspace().join("ran").exists());
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ pub(super) fn line(record: &Record) -> StyledLine {
     let (tone, how) = outcome(record);
     let took = for_people::duration(record.wall_ms);
     StyledLine::new(Tone::Faint, format!("{}  ", time(record)))
-        .and(tone, format!("{how:<9}"))
+        .and(tone, format!("{how:<10}"))
         .and(Tone::Faint, format!("  {took:>6}  "))
         .and(Tone::Command, for_people::one_line(&record.command))
 }

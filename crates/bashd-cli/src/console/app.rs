@@ -134,7 +134,7 @@ impl App {
                     Err(error) => Err(error),
                 },
             };
-            self.remark = done.unwrap_or_else(|error| error.to_string());
+            self.remark = done.unwrap_or_else(|error| jobs::problem(&error));
         }
         if let Some(pager) = &mut self.pager
             && let Some(page) = pager.due()
@@ -263,8 +263,10 @@ impl App {
         let written = Some(text.trim_start()).filter(|text| text.starts_with('{'));
         if self.runs.is_empty() && written.is_none() {
             let (columns, rows) = size;
-            let lines = self.welcome.iter().take(rows).cloned();
-            return lines.map(|line| line.shortened(columns)).collect();
+            // Two rows of each command are enough to know it again.
+            let lines = self.welcome.iter().map(|line| line.in_words(columns, 6));
+            let lines = lines.flat_map(|lines| lines.into_iter().take(2));
+            return lines.take(rows).collect();
         }
         self.runs.last_lines(size, written)
     }

@@ -5,8 +5,8 @@
     bench/twelve.py --bashd target/release/bashd --write       writes it into docs/twelve.md
 
 Both sides really run, in a shell in a tmux of its own with a home of its own. A key is a character that is typed, Enter and Ctrl with a letter included. The
-seconds are those from the first key until what was asked for is on the screen; nobody thinks or slips. Each side is done three times, and the median counts.
-Needs tmux, task-spooler (`tsp`), fzf, htop, asciinema, gh, uv, shellcheck and git; a tool that is missing is said so in the table.
+seconds are those from the first key until what was asked for is on the screen; nobody thinks or slips. Each side is done several times, in turn, and the median counts.
+Needs tmux, task-spooler (`tsp`), lazygit, atuin, htop, asciinema, gh, uv, shellcheck and git; a tool that is missing is said so in the table.
 """
 
 import argparse
@@ -24,7 +24,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "twelve.md"
 MARK = "<!-- made by bench/twelve.py -->"
 PATIENCE = 30
 ENTER = "Enter"
-# What is done before either side, then what is typed (text, named keys) and what the screen must show before it goes on, and what clears up.
+# What is done before either side, then what is typed (text, named keys) and what the screen must show before it goes on, what then holds, and what clears up.
 THINGS = [
     {
         "what": "start a command that goes on when the terminal is closed",
@@ -50,12 +50,14 @@ THINGS = [
         "after": "tmux -L t kill-server; bashd jobs kill bg_1",
     },
     {
-        "what": "type at a program from a script, and read its screen",
-        "tool": "tmux",
-        "before": "tmux -L t new -d -s dev 'python3 -qi'; bashd run --background --pty 'python3 -qi'; sleep 1",
-        "theirs": [("tmux -L t send -t dev '6*7' Enter; until tmux -L t capture-pane -p -t dev | grep 42; do sleep .1; done", ENTER, r"\n42\n")],
-        "ours": [("bashd jobs send bg_1 '6*7' --enter; bashd jobs screen bg_1 --regex ^42", ENTER, r"\n42\n")],
-        "after": "tmux -L t kill-server; bashd jobs kill bg_1",
+        "what": "look at what a command did to files, and take it back",
+        "tool": "lazygit",
+        "before": "mkdir -p w/src .config/lazygit; echo 'disableStartupPopups: true' >.config/lazygit/config.yml; cd w; seq 9 >src/a; git init -q .; git add .; "
+        "git -c user.name=me -c user.email=me@here commit -qm one; bashd run --effects undoable 'rm -rf src'",
+        "theirs": [("lazygit", ENTER, r"D .*\ba\b"), ("d", "", "Discard"), ("", ENTER, "^(?![\\s\\S]*D .*\\ba\\b)"), ("q", "", r"\$\s*$")],
+        "ours": [("bashd changes show", ENTER, "D src/a"), ("bashd undo", ENTER, "is undone")],
+        "holds": "test -e src/a",
+        "after": "cd",
     },
     {
         "what": "wait for a background command, and get its exit status",
@@ -76,9 +78,10 @@ THINGS = [
     },
     {
         "what": "find a command of last week by a word of it",
-        "tool": "fzf",
-        "before": "history -s 'make deploy STAGE=blue'; while read -r line; do history -s \"$line\"; done < <(seq -f 'echo %.0f' 1 400); bashd run 'true || make deploy STAGE=blue'",
-        "theirs": [("history | fzf", ENTER, r"\d\d\d/\d+ "), ("blue", "", r"\b1/\d+ "), ("", ENTER, r"\$ history \| fzf\n +\d+ +make deploy STAGE=blue")],
+        "tool": "atuin",
+        "before": "export ATUIN_SESSION=$(atuin uuid); a() { atuin history end --exit 0 $(atuin history start -- \"$1\"); }; a 'make deploy STAGE=blue'; for n in {1..40}; do a \"echo $n\"; done; "
+        "bashd run 'true || make deploy STAGE=blue'; for n in {1..40}; do bashd run \"echo $n\"; done; eval \"$(atuin init bash)\"",
+        "theirs": [("", "C-r", r"echo 40"), ("blue", "", r"make deploy STAGE=blue"), ("", "Tab", r"\$ make deploy STAGE=blue")],
         "ours": [("bashd log blue", ENTER, "true .. make deploy STAGE=blue")],
         "after": "",
     },
@@ -166,31 +169,42 @@ class Shell:
         return keys, time.monotonic() - begun
 
 
-def side(thing, which, path, times):
-    """One side, several times, each in a home of its own."""
-    seconds = []
+def once(thing, which, path):
+    """The keys and seconds of one side, in a home of its own."""
+    with tempfile.TemporaryDirectory(prefix="bashd-twelve-", ignore_cleanup_errors=True) as home:
+        shell = Shell(home, path)
+        try:
+            shell.quietly(thing.get("before", ""))
+            done = shell.do(thing[which])
+            shell.tmux("send-keys", "C-c")
+            shell.quietly(f"{thing.get('holds', 'true')} && touch ~/holds; {thing['after'] or ':'}")
+            if not Path(home, "holds").exists():
+                raise RuntimeError(f"{thing['what']}, {which}: it was not done")
+            return done
+        finally:
+            shell.tmux("kill-server")
+
+
+def both(thing, path, times):
+    """Keys and seconds of both sides, in turn, so that both meet the same machine."""
+    program = thing.get("program", thing["tool"])
+    sides = ["ours", "theirs"] if shutil.which(program, path=path) else ["ours"]
+    if len(sides) == 1:
+        print(f"{program} is missing", file=sys.stderr)
+    done = {which: [] for which in sides}
     for _ in range(times):
-        with tempfile.TemporaryDirectory(prefix="bashd-twelve-", ignore_cleanup_errors=True) as home:
-            shell = Shell(home, path)
-            try:
-                shell.quietly(thing.get("before", ""))
-                keys, took = shell.do(thing[which])
-                seconds.append(took)
-                shell.tmux("send-keys", "C-c")
-                shell.quietly(thing["after"])
-            finally:
-                shell.tmux("kill-server")
-    return keys, statistics.median(seconds)
+        for which in sides:
+            done[which].append(once(thing, which, path))
+    return {which: (rounds[0][0], statistics.median(took for _, took in rounds)) for which, rounds in done.items()}
 
 
-def table(path, times):
+def table(path, times, only):
     rows = ["| thing | tool | keys there | keys in bashd | seconds there | seconds in bashd |", "|---|---|--:|--:|--:|--:|"]
     for thing in THINGS:
-        program = thing.get("program", thing["tool"])
-        ours = side(thing, "ours", path, times)
-        theirs = side(thing, "theirs", path, times) if shutil.which(program, path=path) else None
-        if theirs is None:
-            print(f"{program} is missing", file=sys.stderr)
+        if only and only not in thing["what"]:
+            continue
+        done = both(thing, path, times)
+        ours, theirs = done["ours"], done.get("theirs")
         cells = [str(theirs[0]) if theirs else "-", str(ours[0]), f"{theirs[1]:.2f}" if theirs else "-", f"{ours[1]:.2f}"]
         rows.append(f"| {thing['what']} | {thing['tool']} | {' | '.join(cells)} |")
         print(rows[-1], file=sys.stderr)
@@ -200,11 +214,12 @@ def table(path, times):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bashd", type=Path, required=True, help="the program")
-    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--only", help="only things with this text")
     parser.add_argument("--write", action="store_true", help="write the table into docs/twelve.md")
     given = parser.parse_args()
     path = f"{given.bashd.resolve().parent}:{os.environ['PATH']}"
-    made = table(path, given.times)
+    made = table(path, given.times, given.only)
     if given.write:
         before, _, rest = PAGE.read_text().partition(MARK)
         after = rest.split(MARK, 1)[1]

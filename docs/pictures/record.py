@@ -24,7 +24,7 @@ TOUR = [
     ('{"command": "echo working; sleep 60", "timeout": 1}', "working", 0.7),
     ("Enter", "timed out", 1.8),
     ('{"command": "git push --force origin main"}', "force", 0.7),
-    ("Enter", "May this run?", 2.2),
+    ("Enter", "d denies", 2.2),
     ("d", "denied", 1.2),
     ("/log seq", "/log seq", 0.4),
     ("Enter", "tail -n 3", 1.6),
@@ -168,7 +168,7 @@ def settled(console):
 
 
 def record(bashd):
-    with tempfile.TemporaryDirectory(prefix="bashd-picture-") as home:
+    with tempfile.TemporaryDirectory(prefix="bashd-picture-", ignore_cleanup_errors=True) as home:
         console = Console(bashd, home)
         frames = []
         try:

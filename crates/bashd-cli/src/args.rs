@@ -217,7 +217,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable())]
     pub(crate) env: Vec<Variable>,
     /// End the command after this many seconds, or let it continue as a job (see --on-timeout).
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// Take a model's JSON arguments instead of COMMAND; `-` reads them from stdin.
     #[arg(long, value_name = "JSON", conflicts_with = "command")]
@@ -399,7 +399,12 @@ pub(crate) struct LogOptions {
     #[arg(long, value_name = "PLACE", requires = "follow")]
     pub(crate) from: Option<String>,
     /// Show at most this many calls; 0 shows all.
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 50,
+        allow_negative_numbers = true
+    )]
     pub(crate) limit: usize,
     /// Show only commands that contain this text, ignoring case.
     pub(crate) pattern: Option<String>,
@@ -563,6 +568,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text
         .parse()
         .map_err(|_| "expected a number of seconds".to_owned())?;
+    if seconds < 0.0 {
+        return Err("a time can't be negative".to_owned());
+    }
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 

@@ -39,6 +39,7 @@ enum WantedNames {
     Calls,
     Changes,
     Places,
+    Agents,
 }
 
 /// Which jobs.
@@ -96,6 +97,7 @@ fn candidates(before: &[String], current: &str, settings: &ConfigInForce) -> Vec
             let told = places.map(|place| (place.name.clone(), place.kind.name().to_owned()));
             told.collect()
         }
+        Some(WantedNames::Agents) => crate::init::agent_names(),
         Some(WantedNames::Artifacts) => {
             let stored = ArtifactStore::of(&settings.config).list();
             let stored = stored.unwrap_or_default().into_iter();
@@ -162,6 +164,7 @@ fn wanted(before: &[String]) -> Option<WantedNames> {
         ("artifact", Some("read" | "rm")) => Some(WantedNames::Artifacts),
         ("log", Some("show")) => Some(WantedNames::Calls),
         ("rules", None) => Some(WantedNames::Rules),
+        ("init", _) => Some(WantedNames::Agents),
         ("places", Some("check")) => Some(WantedNames::Places),
         ("undo", None) | ("changes", Some("show" | "apply" | "discard" | "undo")) => {
             Some(WantedNames::Changes)
@@ -263,7 +266,8 @@ mod tests {
             ("--config jobs kill", None),
             ("undo", Some(WantedNames::Changes)),
             ("changes apply", Some(WantedNames::Changes)),
-            ("run --on", Some(WantedNames::Places)),
+            ("init", Some(WantedNames::Agents)),
+            ("init codex", Some(WantedNames::Agents)),
             ("", None),
         ] {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();

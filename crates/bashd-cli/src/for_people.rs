@@ -88,6 +88,34 @@ pub(crate) fn wrapped(text: &str, taken: usize, columns: Option<usize>) -> Vec<S
     words_in_lines(text, columns.saturating_sub(taken).max(LEAST))
 }
 
+/// A remark for a terminal of this many columns whose first ones are taken: in lines that break
+/// between its parts, which have ` · ` between them, so that a command can be copied, or else
+/// between words. Without a terminal it stays as it is.
+pub(crate) fn remark(text: &str, taken: usize, columns: Option<usize>) -> String {
+    /// A blank at which a line may not break.
+    const KEPT: &str = "\u{1}";
+    const INDENT: &str = "    ";
+    let Some(columns) = columns else {
+        return text.to_owned();
+    };
+    let room = columns.saturating_sub(taken.max(INDENT.len()));
+    let lines = text.split('\n').map(|line| {
+        let parts = line.split(" · ").map(|part| {
+            let fits = part.chars().count() + 2 <= room && line.contains(" · ");
+            if fits {
+                part.replace(' ', KEPT)
+            } else {
+                part.to_owned()
+            }
+        });
+        let parts: Vec<String> = parts.collect();
+        let line = parts.join(&format!("{KEPT}· "));
+        let rows = wrapped(&line, taken.max(INDENT.len()), Some(columns));
+        rows.join(&format!("\n{INDENT}")).replace(KEPT, " ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// A text in lines of so many columns that break between words; a longer word has its own.
 fn words_in_lines(text: &str, most: usize) -> Vec<String> {
     let width = |text: &str| {
@@ -223,6 +251,20 @@ mod tests {
             ["the quick brown fox", "jumps over the lazy dog"]
         );
         assert_eq!(wrapped("", 0, Some(80)), [""]);
+    }
+
+    #[test]
+    fn a_remark_breaks_between_commands() {
+        let text = "job bg_1 · follow: bashd jobs follow bg_1 · end it: bashd jobs kill bg_1";
+        assert_eq!(remark(text, 7, None), text);
+        assert_eq!(remark(text, 7, Some(200)), text);
+        let expected =
+            "job bg_1 · follow: bashd jobs follow bg_1 ·\n    end it: bashd jobs kill bg_1";
+        assert_eq!(remark(text, 7, Some(60)), expected);
+        assert_eq!(
+            remark("the quick brown fox jumps over it\nand on", 6, Some(32)),
+            "the quick brown fox jumps\n    over it\nand on"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use crate::args::ColorWhen;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
+use crate::for_people;
 use crate::render::{ColoursOnly, StyledLine, Tone};
 use crate::surroundings::ColorHints;
 use anstyle::{AnsiColor, Style};
@@ -161,8 +162,10 @@ impl Printer {
         columns_of(rustix::stdio::stdout())
     }
 
-    /// Writes a line to stderr, its first word painted.
+    /// Writes a line to stderr, its first word painted. At a terminal it breaks between words.
     pub(crate) fn remark(&self, paint: Paint, word: &str, text: &str) {
+        let columns = columns_of(rustix::stdio::stderr());
+        let text = for_people::remark(text, word.chars().count() + 1, columns);
         Self::err(&format!("{} {text}\n", painted(self.err, paint, word)));
     }
 

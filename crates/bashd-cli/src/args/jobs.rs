@@ -153,7 +153,7 @@ pub(crate) struct JobsScreen {
     #[arg(long, value_name = "MS")]
     pub(crate) silent: Option<u64>,
     /// Wait at most this many seconds; by default 30.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// Also print this many of the lines that scrolled off the screen last.
     #[arg(long, value_name = "LINES", default_value_t = 0)]
@@ -189,7 +189,7 @@ pub(crate) struct JobsWait {
     #[arg(long, value_name = "MS", group = "condition")]
     pub(crate) silent: Option<u64>,
     /// Wait at most this many seconds; by default as long as it takes.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// Print one JSON object per job, each on a line: the job, `met` and `by`.
     #[arg(long)]

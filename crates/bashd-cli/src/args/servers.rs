@@ -90,7 +90,7 @@ pub(crate) struct Acp {
     #[command(flatten)]
     pub(crate) serving: Serving,
     /// End each command after this many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(super) everywhere: Everywhere,

@@ -1,5 +1,7 @@
-//! What an unknown subcommand was probably meant to be.
+//! What was probably meant by what clap refuses: a subcommand, a command to run, a number.
 
+use crate::surroundings;
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
@@ -29,8 +31,11 @@ const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
     ("serve", "mcp"),
 ];
 
-/// The error with a better suggestion, if it is about a subcommand.
+/// The error with a better suggestion, if there is one.
 pub(super) fn mended(mut error: Error, whole: &Command) -> Error {
+    if error.kind() == ErrorKind::ValueValidation && error.to_string().contains(NOT_A_NUMBER) {
+        return with_tip(error, "give a whole number, such as 20");
+    }
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;
     }
@@ -46,8 +51,26 @@ pub(super) fn mended(mut error: Error, whole: &Command) -> Error {
             ContextKind::SuggestedSubcommand,
             ContextValue::Strings(meant),
         );
+    } else if names.iter().any(|name| name == "run") && is_a_program(&unknown) {
+        return with_tip(error, &format!("to run a command: bashd run {unknown} …"));
     }
     error
+}
+
+/// What the standard library says of a text that is no number.
+const NOT_A_NUMBER: &str = "invalid digit found in string";
+
+fn with_tip(mut error: Error, tip: &str) -> Error {
+    let tip = StyledStr::from(tip.to_owned());
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    error
+}
+
+/// Whether a shell would find a program of this name.
+fn is_a_program(name: &str) -> bool {
+    let folders = surroundings::search_path();
+    let is_word = !name.is_empty() && !name.contains('/');
+    is_word && folders.iter().any(|folder| folder.join(name).is_file())
 }
 
 /// The subcommands that there are where the unknown one was typed.
@@ -155,5 +178,31 @@ mod tests {
         );
         let said = error(&["bashd", "jobs", "stop"]);
         assert!(said.contains("'kill'"), "{said}");
+        let said = error(&["bashd", "bash"]);
+        assert!(said.contains("bashd run bash …"), "{said}");
+        let said = error(&["bashd", "jobs", "bash"]);
+        assert!(!said.contains("bashd run"), "{said}");
+    }
+
+    #[test]
+    fn a_number_that_is_none_says_what_is_right() {
+        for words in [
+            "log --limit x",
+            "log --limit -1",
+            "grants rm zzz",
+            "jobs output bg_1 --tail x",
+            "run --timeout -1 true",
+            "run --timeout x true",
+            "jobs wait bg_1 --timeout -3",
+            "acp --timeout -3",
+        ] {
+            let words = ["bashd"].into_iter().chain(words.split(' '));
+            let words: Vec<&str> = words.collect();
+            let error = Cli::command().try_get_matches_from(&words).unwrap_err();
+            let said = mended(error, &Cli::command()).to_string();
+            let is_clear = ["a whole number", "a number of seconds", "can't be negative"];
+            assert!(is_clear.iter().any(|text| said.contains(text)), "{said}");
+            assert!(!said.contains("'-- -"), "{said}");
+        }
     }
 }

@@ -60,7 +60,13 @@ pub(crate) fn changes(
             } else {
                 limits.max_age
             };
-            for id in store.prune(age, limits.total_bytes)? {
+            let removed = store.prune(age, limits.total_bytes)?;
+            if removed.is_empty() {
+                let none =
+                    "no change is old or large enough · remove all: bashd changes prune --all";
+                printer.remark(Paint::Hint, "changes:", none);
+            }
+            for id in removed {
                 printer.note(&format!("{id} is removed"));
             }
             Ok(ExitStatus::Success)
@@ -174,7 +180,11 @@ fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitSta
             page.line(line)?;
         }
     } else if changes.is_empty() {
-        printer.remark(Paint::Hint, "changes:", "there are none");
+        printer.remark(
+            Paint::Hint,
+            "changes:",
+            "there are none · bashd try COMMAND makes one",
+        );
     } else {
         let head = format!(
             "{:<20}  {:<19}  {:<10}  {:>17}  {}",
@@ -194,6 +204,11 @@ fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitSta
         }
     }
     page.finish()?;
+    if !as_json && !changes.is_empty() && Printer::is_terminal() {
+        printer.note(
+            "look: bashd changes show ID --diff · apply: bashd changes apply ID · take back: bashd undo ID",
+        );
+    }
     Ok(ExitStatus::Success)
 }
 

@@ -27,9 +27,6 @@ use std::io;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// Rows of a page that hold no lines, and columns: the border.
-const FRAME: u16 = 2;
-
 /// What is said when Ctrl-D was for the command.
 const END_SENT: &str = "Ctrl-D went to the command; /quit quits";
 
@@ -103,7 +100,7 @@ impl App {
         let elsewhere = AskedElsewhere::of(runs.engine().config());
         Self {
             ending: EndKeyWatch::by(runs.end_key()),
-            welcome: welcome::lines(&ledger, &runs.engine().jobs()),
+            welcome: welcome::lines(&ledger, &runs.jobs()),
             runs,
             ledger,
             prompt: Prompt::default(),
@@ -126,7 +123,7 @@ impl App {
 
     /// Does the work that takes time: on jobs, and on pages that follow them.
     pub(super) async fn attend(&mut self, size: (u16, u16)) {
-        let jobs = self.runs.engine().jobs();
+        let jobs = self.runs.jobs();
         self.ends.look_sometimes(&jobs, crate::jobs::ending);
         if let Some(deed) = self.deed.take() {
             let done = match &deed {
@@ -137,7 +134,7 @@ impl App {
                     Err(error) => Err(error),
                 },
             };
-            self.remark = done.unwrap_or_else(|error| error.to_string());
+            self.remark = done.unwrap_or_else(|error| jobs::problem(&error));
         }
         if let Some(pager) = &mut self.pager
             && let Some(page) = pager.due()
@@ -162,11 +159,11 @@ impl App {
     }
 
     /// Gives the open page its newest lines, and rows of this width.
-    fn lay_out(&mut self, (columns, _): (u16, u16)) {
-        let columns = usize::from(columns.saturating_sub(FRAME));
+    fn lay_out(&mut self, size: (u16, u16)) {
         let Some(pager) = &mut self.pager else {
             return;
         };
+        let columns = draw::page_size(pager, size).0;
         let runs = match pager.source() {
             PageSource::Transcript => self.runs.numbers(),
             PageSource::Run(number) => *number..number + 1,
@@ -266,8 +263,10 @@ impl App {
         let written = Some(text.trim_start()).filter(|text| text.starts_with('{'));
         if self.runs.is_empty() && written.is_none() {
             let (columns, rows) = size;
-            let lines = self.welcome.iter().take(rows).cloned();
-            return lines.map(|line| line.shortened(columns)).collect();
+            // Two rows of each command are enough to know it again.
+            let lines = self.welcome.iter().map(|line| line.in_words(columns, 6));
+            let lines = lines.flat_map(|lines| lines.into_iter().take(2));
+            return lines.take(rows).collect();
         }
         self.runs.last_lines(size, written)
     }
@@ -370,7 +369,7 @@ impl App {
             self.look_back(size);
         }
         if let Some(pager) = &mut self.pager {
-            let asked = pager.step(turn, 3, draw::page_rows(pager, size));
+            let asked = pager.step(turn, 3, draw::page_size(pager, size).1);
             self.answer(asked);
         }
     }
@@ -399,7 +398,7 @@ impl App {
             return;
         }
         if let Some(pager) = &mut self.pager {
-            let asked = pager.key(key, draw::page_rows(pager, size));
+            let asked = pager.key(key, draw::page_size(pager, size).1);
             self.answer(asked);
             return;
         }
@@ -420,7 +419,7 @@ impl App {
             KeyCode::PageUp => {
                 self.look_back(size);
                 if let Some(pager) = &mut self.pager {
-                    let rows = draw::page_rows(pager, size);
+                    let rows = draw::page_size(pager, size).1;
                     let asked = pager.step(WheelTurn::Up, rows, rows);
                     self.answer(asked);
                 }

@@ -110,10 +110,11 @@ fn bar(app: &App, columns: usize) -> String {
 /// other.
 const WIDE: u16 = 110;
 
-/// Rows of a page's text on a screen of this size.
-pub(super) fn page_rows(pager: &Pager, (columns, rows): (u16, u16)) -> usize {
+/// Columns and rows of a page's text on a screen of this size.
+pub(super) fn page_size(pager: &Pager, (columns, rows): (u16, u16)) -> (usize, usize) {
     let (area, _) = panes(Rect::new(0, 0, columns, rows), pager.beside());
-    usize::from(Block::bordered().inner(area).height).max(1)
+    let inner = Block::bordered().inner(area);
+    (usize::from(inner.width), usize::from(inner.height).max(1))
 }
 
 /// Where a page is, and what stands beside it.
@@ -163,7 +164,15 @@ fn draw_question(frame: &mut Frame<'_>, question: &ConsoleQuestion, keys: &str, 
         .title(" ! May this run? ")
         .title_bottom(keys)
         .border_style(style_of(Tone::Warning, paint));
-    frame.render_widget(Clear, area);
+    // Nothing stands beside it, so that nothing of it is read as part of something else.
+    frame.render_widget(
+        Clear,
+        Rect {
+            x: whole.x,
+            width: whole.width,
+            ..area
+        },
+    );
     frame.render_widget(Paragraph::new(rows).block(block), area);
 }
 

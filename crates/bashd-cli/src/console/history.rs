@@ -13,7 +13,7 @@ pub(super) fn artifact(store: &ArtifactStore, name: &str) -> Vec<StyledLine> {
     let Some(id) = artifact::parse_id(name) else {
         return vec![StyledLine::new(
             Tone::Bad,
-            "give the number of an artifact, for example 3",
+            "give the number of an artifact, for example 3; bashd artifact list has them",
         )];
     };
     let read = store
@@ -28,7 +28,7 @@ pub(super) fn artifact(store: &ArtifactStore, name: &str) -> Vec<StyledLine> {
         }
         Err(error) => vec![StyledLine::new(
             Tone::Bad,
-            format!("artifact {id} can't be read: {error}"),
+            format!("artifact {id} can't be read: {error}; bashd artifact list has all"),
         )],
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn line(record: &Record) -> StyledLine {
     let (tone, how) = outcome(record);
     let took = for_people::duration(record.wall_ms);
     StyledLine::new(Tone::Faint, format!("{}  ", time(record)))
-        .and(tone, format!("{how:<9}"))
+        .and(tone, format!("{how:<10}"))
         .and(Tone::Faint, format!("  {took:>6}  "))
         .and(Tone::Command, for_people::one_line(&record.command))
 }

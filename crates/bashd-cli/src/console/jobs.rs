@@ -79,9 +79,14 @@ async fn list(jobs: &Jobs, beside: &Beside) -> SeenPage {
     all.reverse();
     all.sort_by_key(|job| job.state != JobState::WaitingForInput);
     if all.is_empty() {
-        let nothing = "there are no jobs, and no command has been running for more than a second";
+        let nothing = [
+            "there are no jobs, and no command has run for a second",
+            "one that goes on: bashd run --background COMMAND",
+        ];
         return SeenPage {
-            lines: vec![StyledLine::new(Tone::Faint, nothing)],
+            lines: nothing
+                .map(|line| StyledLine::new(Tone::Faint, line))
+                .into(),
             targets: Vec::new(),
             beside: Vec::new(),
         };
@@ -175,6 +180,15 @@ async fn output(jobs: &Jobs, name: &str) -> Vec<StyledLine> {
         }
         Err(error) => vec![StyledLine::new(Tone::Bad, error.to_string())],
     }
+}
+
+/// What went wrong, and what to do next.
+pub(super) fn problem(error: &Error) -> String {
+    let text = error.to_string();
+    if text.starts_with("there is no job") {
+        return format!("{text}; /jobs lists them");
+    }
+    text
 }
 
 /// Ends a job; returns the remark to show.

@@ -9,9 +9,47 @@ use std::ops::RangeInclusive;
 pub(super) struct PageText {
     lines: Vec<StyledLine>,
     rows: Vec<PageRow>,
-    /// The width for which there are rows, and how many lines have theirs.
-    columns: usize,
+    /// How there are rows, and how many lines have theirs.
+    layout: PageLayout,
     laid_out: usize,
+}
+
+/// How lines become rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum PageLayout {
+    #[default]
+    Nothing,
+    /// Broken where a row of so many columns is full, as a terminal does it.
+    Output(usize),
+    /// Entries of a list: broken between words, and indented after the first row.
+    Entries(usize),
+}
+
+/// Rows of an entry at most; opened, it is whole.
+const MOST_ROWS: usize = 6;
+
+/// Columns by which an entry's further rows are indented.
+const INDENT: usize = 4;
+
+impl PageLayout {
+    fn rows(self, line: &StyledLine) -> Vec<StyledLine> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::Output(columns) => line.wrapped(columns),
+            Self::Entries(columns) => {
+                // No more than can be seen is looked at: commands may be long.
+                let seen = line.clone().cut(columns.saturating_mul(MOST_ROWS));
+                let mut rows = seen.in_words(columns, INDENT);
+                if rows.len() > MOST_ROWS {
+                    rows.truncate(MOST_ROWS);
+                    let last = rows.pop().unwrap_or_default();
+                    let last = last.cut(columns.saturating_sub(1));
+                    rows.push(last.and(Tone::Faint, "…"));
+                }
+                rows
+            }
+        }
+    }
 }
 
 /// A row of the screen.
@@ -38,16 +76,16 @@ impl PageText {
         self.rows.len()
     }
 
-    /// Makes the rows for this width, as far as they are not made yet.
-    pub(super) fn lay_out(&mut self, columns: usize) {
-        if columns != self.columns {
-            self.columns = columns;
+    /// Makes the rows, as far as they are not made yet.
+    pub(super) fn lay_out(&mut self, layout: PageLayout) {
+        if layout != self.layout {
+            self.layout = layout;
             self.laid_out = 0;
         }
         let keeps = self.rows.partition_point(|row| row.line < self.laid_out);
         self.rows.truncate(keeps);
         for (line, text) in self.lines.iter().enumerate().skip(self.laid_out) {
-            let rows = text.wrapped(columns).into_iter();
+            let rows = layout.rows(text).into_iter();
             self.rows.extend(rows.map(|text| PageRow { line, text }));
         }
         self.laid_out = self.lines.len();
@@ -67,6 +105,13 @@ impl PageText {
     /// The first row of a line.
     pub(super) fn row_of(&self, line: usize) -> usize {
         self.rows.partition_point(|row| row.line < line)
+    }
+
+    /// The last row of a line.
+    pub(super) fn last_row_of(&self, line: usize) -> usize {
+        self.row_of(line + 1)
+            .saturating_sub(1)
+            .max(self.row_of(line))
     }
 
     /// The lines with a match.
@@ -145,18 +190,31 @@ mod tests {
     #[test]
     fn long_lines_take_several_rows_at_every_width() {
         let mut page = text(&["abcdefgh", "", "xy"]);
-        page.lay_out(3);
+        page.lay_out(PageLayout::Output(3));
         assert_eq!(page.row_count(), 5);
         let rows: Vec<_> = (0..5).map(|row| page.row(row).unwrap().text()).collect();
         assert_eq!(rows, ["abc", "def", "gh", "", "xy"]);
         assert_eq!((page.line_of(2), page.line_of(4)), (0, 2));
         assert_eq!((page.row_of(1), page.row_of(2)), (3, 4));
-        page.lay_out(80);
+        page.lay_out(PageLayout::Output(80));
         assert_eq!(page.row_count(), 3);
         page.replace_from(2, vec![StyledLine::new(Tone::Plain, "new")]);
-        page.lay_out(80);
+        page.lay_out(PageLayout::Output(80));
         assert_eq!(page.text(0..=2), "abcdefgh\n\nnew");
         assert_eq!(page.row_count(), 3);
+    }
+
+    #[test]
+    fn an_entry_takes_the_rows_that_it_needs_up_to_a_bound() {
+        let mut page = text(&["exit 0  cargo test --locked", "true", &"word ".repeat(50)]);
+        page.lay_out(PageLayout::Entries(20));
+        let row = |row| page.row(row).unwrap().text();
+        assert_eq!(row(0).trim_end(), "exit 0  cargo test");
+        assert_eq!(row(1), "    --locked");
+        assert_eq!(row(2), "true");
+        assert_eq!((page.row_of(0), page.last_row_of(0)), (0, 1));
+        assert_eq!(page.last_row_of(2) - page.row_of(2), MOST_ROWS - 1);
+        assert!(row(page.last_row_of(2)).ends_with('…'));
     }
 
     #[test]

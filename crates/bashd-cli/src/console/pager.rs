@@ -6,15 +6,18 @@ mod tests;
 
 use super::jobs;
 use super::overlay::WheelTurn;
-use super::page_text::{PageText, marked, pattern};
+use super::page_text::{PageLayout, PageText, marked, pattern};
 use crate::for_people;
-use crate::render::{StyledLine, Tone};
+use crate::render::{self, StyledLine, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use regex::Regex;
 use std::time::{Duration, Instant};
 
 /// How often a page about jobs is refreshed.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// What stands before the chosen entry of a list.
+const CHOSEN: &str = "› ";
 
 /// A page.
 pub(super) struct Pager {
@@ -184,11 +187,13 @@ impl Pager {
         self.text.replace_from(line, lines);
     }
 
-    /// Breaks the lines into rows for a page of this width. The rows of a list stay whole.
+    /// Breaks the lines into rows for a page of this width.
     pub(super) fn lay_out(&mut self, columns: usize) {
-        let is_list = !self.targets.is_empty();
-        self.text
-            .lay_out(if is_list { usize::MAX } else { columns });
+        self.text.lay_out(if self.targets.is_empty() {
+            PageLayout::Output(columns)
+        } else {
+            PageLayout::Entries(columns.saturating_sub(render::width(CHOSEN)))
+        });
     }
 
     /// What of the page fits into this many rows.
@@ -202,7 +207,9 @@ impl Pager {
                 text = marked(&text, pattern);
             }
             if !self.targets.is_empty() {
-                let mark = if line == self.at { "› " } else { "  " };
+                let is_first = self.text.row_of(line) == row;
+                let is_chosen = line == self.at && is_first;
+                let mark = if is_chosen { CHOSEN } else { "  " };
                 let mut with_mark = StyledLine::new(Tone::Command, mark);
                 with_mark.0.extend(text.0);
                 text = with_mark;
@@ -474,7 +481,7 @@ impl Pager {
 
     fn keep_in_sight(&mut self, rows: usize) {
         let (first, row) = (self.first(rows), self.text.row_of(self.at));
-        let lowest = (row + 1).saturating_sub(rows);
+        let lowest = (self.text.last_row_of(self.at) + 1).saturating_sub(rows);
         self.top = Top::Row(first.clamp(lowest, row.max(lowest)));
     }
 

@@ -243,9 +243,9 @@ impl PlainConsole {
     }
 
     async fn word(&mut self, word: &str, rest: &str) -> io::Result<()> {
-        let jobs = self.runs.engine().jobs();
+        let jobs = self.runs.jobs();
         let said = |done: Result<String, bashd::Error>| {
-            say(&done.unwrap_or_else(|error| error.to_string()))
+            say(&done.unwrap_or_else(|error| jobs::problem(&error)))
         };
         match word {
             "quit" | "q" => {

@@ -7,7 +7,7 @@ use crate::notify::Notifier;
 use crate::render::{
     CallText, OutputExpansion, Preview, RunState, RunView, StyledLine, Tone, ViewContext,
 };
-use bashd::jobs::{ClientEntry, Clients};
+use bashd::jobs::{ClientEntry, Clients, Jobs};
 use bashd::request::By;
 use bashd::screen::Size;
 use bashd::{Call, CancellationToken, Engine, Event, Profile, Request, Running};
@@ -173,6 +173,11 @@ impl ConsoleRuns {
     /// The engine.
     pub(super) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// All jobs; what is done to one here is recorded as this console's deed.
+    pub(super) fn jobs(&self) -> Jobs {
+        self.engine.jobs().by(self.client.owner())
     }
 
     /// The home directory, if there is one.

@@ -96,9 +96,10 @@ impl App {
         let problem = |tone, text: &str| Pager::new("Log", vec![StyledLine::new(tone, text)]);
         let page = match history::search(&self.ledger, text) {
             Err(error) => problem(Tone::Bad, &error),
-            Ok(records) if records.is_empty() => {
-                problem(Tone::Faint, "no recorded command contains this text")
-            }
+            Ok(records) if records.is_empty() => problem(
+                Tone::Faint,
+                "no recorded command contains this text; /log lists all",
+            ),
             Ok(records) => {
                 let lines = records.iter().map(history::line).collect();
                 let targets = (0..records.len()).map(RowTarget::Record).collect();
@@ -147,11 +148,12 @@ fn help(end_key: &str, columns: usize) -> Vec<StyledLine> {
         "v selects lines, y copies them or everything; q or Esc closes it",
     ];
     let in_rows = |line: &str| {
-        let (typed, does) = match line.split_at_checked(TYPED) {
-            Some((typed, does)) if typed.ends_with(' ') && !does.starts_with(' ') => (typed, does),
+        let at = line.char_indices().nth(TYPED).map_or(0, |(at, _)| at);
+        let (typed, does) = match line.split_at(at) {
+            (typed, does) if typed.ends_with(' ') && !does.starts_with(' ') => (typed, does),
             _ => ("", line),
         };
-        for_people::entry(typed, typed.len(), does, columns)
+        for_people::entry(typed, typed.chars().count(), does, columns)
     };
     let rows = lines.iter().flat_map(|line| in_rows(line));
     rows.map(|row| StyledLine::new(Tone::Plain, row)).collect()

@@ -213,6 +213,12 @@ fn to_take_out(
     Ok(all)
 }
 
+/// The agents' names on the command line, and for people.
+pub(crate) fn agent_names() -> Vec<(String, String)> {
+    let named = |setup: &&AgentSetup| (setup.name.to_owned(), setup.title.to_owned());
+    AGENTS.iter().map(named).collect()
+}
+
 fn setup_of(name: &str) -> Result<&'static AgentSetup, Failure> {
     let setup = AGENTS.iter().find(|setup| setup.name == name).copied();
     setup.ok_or_else(|| {

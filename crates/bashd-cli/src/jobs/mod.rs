@@ -271,7 +271,13 @@ async fn send_to(arguments: &JobsSend, desk: &JobsDesk, printer: &Printer) -> Re
         let sent = desk.jobs.type_at(&job, &typing).await;
         sent.map_err(|error| {
             let takes_input = job.stdin_open || job.terminal.is_some();
-            let hint = (!takes_input).then_some("start it with --stdin-open or --pty");
+            let hint = if !job.state.is_alive() {
+                Some(format!("its output: bashd jobs output {}", job.alias))
+            } else if !takes_input {
+                Some("start it with --stdin-open or --pty".to_owned())
+            } else {
+                None
+            };
             hint.into_iter().fold(Failure::from(error), Failure::hint)
         })?;
     }

@@ -21,7 +21,11 @@ pub(super) async fn screen(
     query.silence = arguments.silent.map(Duration::from_millis);
     query.timeout = arguments.timeout.unwrap_or(query.timeout);
     query.scrollback = arguments.scrollback;
-    let shown = desk.jobs.screen(&job, &query).await?;
+    let shown = desk.jobs.screen(&job, &query).await;
+    let shown = shown.map_err(|error| {
+        let hint = format!("its output: bashd jobs output {}", job.alias);
+        Failure::from(error).hint(hint)
+    })?;
     if arguments.json {
         show::object(&shown, printer)?;
     } else {

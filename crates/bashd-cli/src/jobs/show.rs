@@ -99,7 +99,15 @@ fn blocks(jobs: &[Job], columns: usize, printer: &Printer) -> Result<(), Failure
         }
     }
     page.finish()?;
-    printer.note("follow: bashd jobs follow JOB · type at it: bashd jobs attach JOB · end: bashd jobs kill JOB");
+    let reads = |job: &&Job| job.state.is_alive() && (job.terminal.is_some() || job.stdin_open);
+    let attach = jobs.iter().find(reads).map(|job| {
+        let name = one_line(&job.alias);
+        format!(" · type at it: bashd jobs attach {name}")
+    });
+    let attach = attach.unwrap_or_default();
+    printer.note(&format!(
+        "follow: bashd jobs follow JOB{attach} · end: bashd jobs kill JOB"
+    ));
     Ok(())
 }
 

@@ -132,7 +132,7 @@ fn json(record: &Record) -> Result<String, Failure> {
 fn nothing_found(arguments: &LogOptions, settings: &ConfigInForce) -> String {
     let is_filtered = arguments.failed || arguments.since.is_some() || arguments.pattern.is_some();
     if is_filtered {
-        "no recorded call matches".to_owned()
+        "no recorded call matches · all of them: bashd log --limit 0".to_owned()
     } else if settings.config.ledger.enabled {
         "no calls have been recorded yet".to_owned()
     } else {

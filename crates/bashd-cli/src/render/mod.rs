@@ -132,4 +132,60 @@ impl StyledLine {
         }
         rows
     }
+
+    /// The line as rows that break between words, and inside of those that are longer than a row;
+    /// rows after the first are indented.
+    pub(crate) fn in_words(&self, columns: usize, indent: usize) -> Vec<Self> {
+        let text = self.text();
+        let mut rows = Vec::new();
+        let mut spans = self.0.iter().flat_map(|span| {
+            let characters = span.text.chars();
+            characters.map(|character| (span.tone, character))
+        });
+        let mut start = 0;
+        for end in breaks(&text, columns, indent) {
+            let mut row = Self::default();
+            if start > 0 {
+                row = row.and(Tone::Plain, " ".repeat(indent));
+            }
+            let count = text.get(start..end).unwrap_or_default().chars().count();
+            for (tone, character) in spans.by_ref().take(count) {
+                match row.0.last_mut() {
+                    Some(last) if last.tone == tone => last.text.push(character),
+                    _ => row = row.and(tone, character),
+                }
+            }
+            // Blanks at a break have no room.
+            if let Some(last) = row.0.last_mut().filter(|_| end < text.len()) {
+                last.text.truncate(last.text.trim_end().len());
+            }
+            rows.push(row);
+            start = end;
+        }
+        rows
+    }
+}
+
+/// Where the rows of a text end, as [`StyledLine::in_words`] breaks it.
+fn breaks(text: &str, columns: usize, indent: usize) -> Vec<usize> {
+    let (mut ends, mut start, mut word, mut used) = (Vec::new(), 0, 0, 0);
+    for (at, character) in text.char_indices() {
+        let room = |start: usize| {
+            let indented = if start > 0 { indent } else { 0 };
+            columns.saturating_sub(indented).max(2)
+        };
+        let wide = width(character.encode_utf8(&mut [0; 4]));
+        // What moves to the next row may be too wide for that, too.
+        while character != ' ' && start < at && used + wide > room(start) {
+            start = if word > start { word } else { at };
+            used = width(text.get(start..at).unwrap_or_default());
+            ends.push(start);
+        }
+        used += wide;
+        if character == ' ' {
+            word = at + 1;
+        }
+    }
+    ends.push(text.len());
+    ends
 }

@@ -170,7 +170,10 @@ impl RunSummary {
 
     /// What to say about output that is not shown.
     fn truncation(&self) -> Option<String> {
-        let place = |text: &String| format!("full output: {text}");
+        let place = |text: &String| match text.strip_prefix("artifact://") {
+            Some(number) => format!("full output: {text} · open: /artifact {number}"),
+            None => format!("full output: {text}"),
+        };
         let bytes = crate::for_people::count(self.omitted_bytes, "byte");
         match (self.omitted_bytes, &self.artifact) {
             (0, None) => None,

@@ -205,7 +205,7 @@ impl RunView {
                 vec![StyledLine::new(self.state.tone(), state)]
             }
         };
-        lines.extend(end.iter().flat_map(|line| line.wrapped(look.columns)));
+        lines.extend(end.iter().flat_map(|line| line.in_words(look.columns, 0)));
         lines
     }
 

@@ -428,3 +428,16 @@ fn a_running_command_holds_so_many_bytes_whatever_its_lines_are_like() {
     let first = view.lines(look).into_iter().nth(1).unwrap().text();
     assert_eq!(first, "… 2980 more lines (ctrl+o to expand)");
 }
+
+#[test]
+fn rows_of_a_list_break_between_words_and_keep_their_tones() {
+    let line = StyledLine::new(Tone::Good, "exit 0  ").and(Tone::Command, "git push origin main");
+    let rows = line.in_words(18, 4);
+    let texts: Vec<String> = rows.iter().map(StyledLine::text).collect();
+    assert_eq!(texts, ["exit 0  git push", "    origin main"]);
+    assert_eq!(rows[0].0.last().unwrap().tone, Tone::Command);
+    let long = StyledLine::new(Tone::Plain, "a 日本語abcdefgh");
+    let texts: Vec<String> = long.in_words(7, 2).iter().map(StyledLine::text).collect();
+    assert_eq!(texts, ["a", "  日本", "  語abc", "  defgh"]);
+    assert_eq!(StyledLine::default().in_words(8, 2).len(), 1);
+}

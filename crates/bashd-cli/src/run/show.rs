@@ -73,11 +73,17 @@ pub(super) fn next_step(reply: &Reply, jobs: &Jobs, printer: &Printer) {
     if let Some(id) = reply.job.as_ref().or(left)
         && io::stderr().is_terminal()
     {
-        let found = jobs.find(Whose::Everybody, id);
-        let job = found.map_or_else(|_| id.clone(), |job| job.alias);
+        let found = jobs.find(Whose::Everybody, id).ok();
+        let job = found.as_ref().map_or(id, |job| &job.alias);
+        // Only one that reads can be typed at.
+        let attach = match &found {
+            Some(found) if found.terminal.is_some() || found.stdin_open => {
+                format!(" · type at it: bashd jobs attach {job}")
+            }
+            _ => String::new(),
+        };
         printer.note(&format!(
-            "job {job} · follow: bashd jobs follow {job} · type at it: bashd jobs attach {job} · \
-             end it: bashd jobs kill {job}"
+            "job {job} · follow: bashd jobs follow {job}{attach} · end it: bashd jobs kill {job}"
         ));
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn top(
     let runtime = runtime::build().map_err(failed)?;
     let mut desk = TopDesk {
         feed: FeedReader::new(settings.config.feed_dir()),
-        jobs: Jobs::new(&settings.config),
+        jobs: Jobs::new(&settings.config).by(&crate::jobs::owner()),
         questions: AskingCalls::of(&settings.config),
         settings,
         looked: None,

@@ -18,6 +18,10 @@ use unicode_width::UnicodeWidthChar;
 /// Rows of a reason at most.
 const REASON: usize = 4;
 
+/// Rows of a command below the list at least, so that the list stands still, and at most; opened,
+/// it is whole.
+const COMMAND: (usize, usize) = (2, 4);
+
 /// Whether colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TopColours {
@@ -149,9 +153,14 @@ fn details(call: &TopCall, columns: usize, colours: TopColours) -> Vec<Line<'sta
         lines.push(Line::from(text));
         lines.push(Line::from(Span::styled(marks, warning)));
     } else {
+        let (least, most) = COMMAND;
         let mut command = rows(&one_line(&call.begun.command), columns);
-        command.resize_with(2, String::new);
-        lines.extend(command.iter().map(|text| Line::from(cut(text, columns))));
+        if command.len() > most {
+            command.truncate(most - 1);
+            command.push("… (enter opens all of it)".to_owned());
+        }
+        command.resize_with(command.len().max(least), String::new);
+        lines.extend(command.into_iter().map(Line::from));
     }
     let mut about = vec![one_line(&call.begun.owner)];
     if call.begun.session.is_some() {
@@ -163,10 +172,8 @@ fn details(call: &TopCall, columns: usize, colours: TopColours) -> Vec<Line<'sta
     }
     about.push(call.id.clone());
     let faint = Style::default().add_modifier(Modifier::DIM);
-    lines.push(Line::from(Span::styled(
-        cut(&about.join(" · "), columns),
-        faint,
-    )));
+    let about = rows(&about.join(" · "), columns).into_iter();
+    lines.extend(about.map(|row| Line::from(Span::styled(row, faint))));
     let last = match &call.state {
         TopState::Asks(asks) => format!("{}: {}", asks.rule, one_line(&asks.message)),
         TopState::Ended(ended) => ended.error.as_deref().map(one_line).unwrap_or_default(),
@@ -211,14 +218,15 @@ fn opened(app: &TopApp, id: &str, area: Rect, colours: TopColours) -> Vec<Line<'
         return vec![Line::from("this call is not known any more")];
     };
     let state = format!("{} · {}", call.word(), size(call.bytes));
-    let mut lines = vec![Line::from(Span::styled(
-        cut(
-            &format!("{state} · {}", one_line(&call.begun.command)),
-            columns,
-        ),
-        style_of(call, colours),
-    ))];
-    let room = usize::from(area.height.saturating_sub(3));
+    let head = format!("{state} · {}", one_line(&call.begun.command));
+    // Title, footer, and at least half of the rest for the output.
+    let room = usize::from(area.height.saturating_sub(2));
+    let head = rows(&head, columns).into_iter().take(room / 2);
+    let style = style_of(call, colours);
+    let mut lines: Vec<_> = head
+        .map(|row| Line::from(Span::styled(row, style)))
+        .collect();
+    let room = room.saturating_sub(lines.len());
     let output = app.output.iter();
     let output: Vec<String> = output
         .flat_map(|line| StyledLine::new(Tone::Plain, line).wrapped(columns))

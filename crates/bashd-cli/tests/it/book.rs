@@ -1,7 +1,8 @@
 //! The pages as a book: each is in its table of contents, and every link leads to what exists.
 
 use bashd_testkit::{loudly, sources};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
@@ -145,26 +146,78 @@ fn the_readme_links_every_page_that_is_for_readers() {
     assert!(missing.is_empty(), "README.md does not link {missing:?}");
 }
 
+/// What names a place in a page of HTML.
+fn attributes<'html>(html: &'html str, name: &str) -> Vec<&'html str> {
+    let start = format!(" {name}=\"");
+    let values = html.split(&start).skip(1);
+    values.filter_map(|rest| rest.split('"').next()).collect()
+}
+
+/// What is wrong with the links of a built book.
+fn broken_links(book: &Path) -> (usize, Vec<String>) {
+    let mut pages = BTreeMap::new();
+    for entry in fs::read_dir(book).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|kind| kind == "html") {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            pages.insert(name, fs::read_to_string(path).unwrap());
+        }
+    }
+    let (mut checked, mut problems) = (0, Vec::new());
+    // The page for what is missing and that for printers repeat the others.
+    let own = |name: &str| !["404.html", "print.html", "toc.html"].contains(&name);
+    for (name, html) in pages.iter().filter(|(name, _)| own(name)) {
+        let links = ["href", "src"].map(|kind| attributes(html, kind)).concat();
+        for link in links.into_iter().filter(|link| !link.contains(':')) {
+            checked += 1;
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let led = if path.is_empty() { name } else { path };
+            let there = pages.get(led);
+            let is_there = there.is_some() || book.join(led).is_file();
+            let has_anchor = |page: &String| attributes(page, "id").contains(&anchor);
+            if !is_there || (!anchor.is_empty() && !there.is_some_and(has_anchor)) {
+                problems.push(format!("{name}: {link}"));
+            }
+        }
+    }
+    (checked, problems)
+}
+
 #[test]
-fn the_book_is_built_where_mdbook_is() {
-    let Ok(version) = Command::new("mdbook").arg("--version").output() else {
-        loudly("there is no mdbook: the book is NOT built (./test --with book installs it)");
+fn the_book_is_built_and_its_links_lead_somewhere() {
+    let Some(builder) = std::env::var_os("BASHD_TEST_BOOK") else {
+        loudly("the book is NOT built (./test --with book)");
         return;
     };
     let place = tempfile::tempdir().unwrap();
-    let built = Command::new("mdbook")
-        .arg("build")
-        .arg("--dest-dir")
-        .arg(place.path())
+    let built = Command::new(builder)
         .arg(sources::root())
+        .arg(place.path())
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "{version:?}\n{told}");
-    assert!(!told.contains("WARN"), "{told}");
+    assert!(built.status.success(), "{told}");
     for page in ["index.html", "print.html", "keeper.html"] {
         assert!(place.path().join(page).exists(), "the book lacks {page}");
     }
+    let (checked, problems) = broken_links(place.path());
+    assert!(checked > 1000, "only {checked} links");
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn broken_links_of_a_book_are_found() {
+    let place = tempfile::tempdir().unwrap();
+    let page = r##"<h2 id="here"></h2><a href="#here"></a><a href="b.html#there"></a><img src="x.png">
+        <a class="far" href="https://example.com/"></a><a href="c.html"></a><a href="b.html#no"></a>"##;
+    fs::write(place.path().join("a.html"), page).unwrap();
+    fs::write(place.path().join("b.html"), r#"<p id="there">"#).unwrap();
+    let (checked, problems) = broken_links(place.path());
+    let expected = ["a.html: c.html", "a.html: b.html#no", "a.html: x.png"];
+    assert_eq!(
+        (checked, problems),
+        (5, expected.map(str::to_owned).to_vec())
+    );
 }
 
 #[test]

@@ -91,7 +91,10 @@ fn what_is_tried_is_seen_applied_and_undone() {
     assert_eq!(reply["changes"]["state"], "held", "{reply}");
     let said = reply["text"].as_str().unwrap();
     let id = id(&reply);
-    assert!(said.contains(&format!("held as {id}")), "{said}");
+    assert!(
+        said.contains(&format!("`bashd changes apply {id}` applies it")),
+        "{said}"
+    );
     let listed = succeeds(&home, &["changes"]);
     assert!(listed.contains(&id) && listed.contains("held"), "{listed}");
     let shown = succeeds(&home, &["changes", "show", &id]);

@@ -110,7 +110,7 @@ fn nothing_found_is_said_and_no_failure() {
     );
     assert_eq!(
         shown(&used(), &["log", "zzz"]).err(),
-        "log: no recorded call matches\n"
+        "log: no recorded call matches · all of them: bashd log --limit 0\n"
     );
 }
 

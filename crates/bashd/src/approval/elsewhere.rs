@@ -14,6 +14,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener as StdListener, UnixStream as StdStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,6 +36,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How long an answer may take to arrive, once somebody begins to give one.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How old a socket must be before nobody behind it means that its call was killed: a socket is
+/// there a moment before anybody listens.
+const SETTLED: Duration = Duration::from_secs(10);
 
 /// Bytes of an answer at most.
 const LONGEST: u64 = 16;
@@ -79,6 +84,7 @@ impl AskingCalls {
     /// Says that somebody watches who can answer.
     pub fn watch(&self) -> io::Result<Watching> {
         appending::make_directory(&self.directory)?;
+        self.clear(SETTLED);
         let pid = rustix::process::getpid().as_raw_nonzero();
         let path = self.directory.join(format!("{WATCHER}{pid}"));
         let lock = appending::open(&path)?;
@@ -99,7 +105,7 @@ impl AskingCalls {
             .map_or("deny", |(word, _)| word);
         let gone = || io::Error::new(io::ErrorKind::NotFound, "nobody waits for that answer");
         self.socket(id).ok_or_else(gone)?;
-        let mut stream = connect(&self.directory, id).map_err(|_| gone())?;
+        let mut stream = connect(&self.directory, id, SocketFlags::CLOEXEC).map_err(|_| gone())?;
         stream.set_read_timeout(Some(ANSWERED_WITHIN))?;
         stream.set_write_timeout(Some(ANSWERED_WITHIN))?;
         stream.write_all(format!("{word}\n").as_bytes())?;
@@ -119,6 +125,29 @@ impl AskingCalls {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
         let is_name = !id.is_empty() && id.bytes().all(is_letter);
         is_name.then(|| self.directory.join(id))
+    }
+
+    /// Removes the sockets of calls that were killed while they asked, if they are this old.
+    fn clear(&self, age: Duration) {
+        for entry in fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let is_old = entry.metadata().is_ok_and(|about| {
+                let elapsed = about.modified().map(|at| at.elapsed().unwrap_or_default());
+                about.file_type().is_socket() && elapsed.is_ok_and(|elapsed| elapsed >= age)
+            });
+            let name = entry.file_name();
+            // Someone who is there may be stopped, and must not hold us up.
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            if is_old
+                && let Err(error) = connect(&self.directory, &name.to_string_lossy(), flags)
+                && error.kind() == io::ErrorKind::ConnectionRefused
+            {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Whether anybody watches. What those who were killed left is cleared away.
@@ -162,6 +191,7 @@ impl PostedQuestion {
         let questions = AskingCalls::in_state(state_dir);
         let listener = questions.socket(id).and_then(|path| {
             appending::make_directory(&questions.directory).ok()?;
+            questions.clear(SETTLED);
             let listener = listen(&questions.directory, id).ok()?;
             let listener = UnixListener::from_std(listener).ok()?;
             Some((listener, path))
@@ -215,7 +245,11 @@ async fn heard(mut stream: UnixStream) -> io::Result<Option<ApprovalAnswer>> {
     let is_below = peer.pid().is_none_or(is_below_one_of_us);
     let mut word = String::new();
     let mut byte = [0; 1];
-    while (word.len() as u64) < LONGEST && stream.read(&mut byte).await? == 1 && byte != *b"\n" {
+    while (word.len() as u64) < LONGEST && byte != *b"\n" {
+        // Somebody who only looked whether we are here, or was killed, has not answered.
+        if stream.read(&mut byte).await? == 0 {
+            return Ok(None);
+        }
         word.push(char::from(byte[0]));
     }
     if !is_ours || is_below {
@@ -223,7 +257,7 @@ async fn heard(mut stream: UnixStream) -> io::Result<Option<ApprovalAnswer>> {
         return Ok(None);
     }
     stream.write_all(TAKEN).await?;
-    Ok(Some(ApprovalAnswer::of_word(&word)))
+    Ok(Some(ApprovalAnswer::of_word(word.trim_end())))
 }
 
 /// Whether a process was started by a command of ours: its keeper is above it.
@@ -243,18 +277,13 @@ fn address(directory: &Path, name: &str) -> io::Result<(SocketAddrUnix, OwnedFd)
     Ok((SocketAddrUnix::new(address)?, folder))
 }
 
-fn socket() -> io::Result<OwnedFd> {
+fn socket(flags: SocketFlags) -> io::Result<OwnedFd> {
     let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
-    Ok(rustix::net::socket_with(
-        family,
-        kind,
-        SocketFlags::CLOEXEC,
-        None,
-    )?)
+    Ok(rustix::net::socket_with(family, kind, flags, None)?)
 }
 
 fn listen(directory: &Path, name: &str) -> io::Result<StdListener> {
-    let ((address, _folder), socket) = (address(directory, name)?, socket()?);
+    let ((address, _folder), socket) = (address(directory, name)?, socket(SocketFlags::CLOEXEC)?);
     rustix::net::bind(&socket, &address)?;
     rustix::net::listen(&socket, 4)?;
     let listener = StdListener::from(socket);
@@ -262,8 +291,8 @@ fn listen(directory: &Path, name: &str) -> io::Result<StdListener> {
     Ok(listener)
 }
 
-fn connect(directory: &Path, name: &str) -> io::Result<StdStream> {
-    let ((address, _folder), socket) = (address(directory, name)?, socket()?);
+fn connect(directory: &Path, name: &str, flags: SocketFlags) -> io::Result<StdStream> {
+    let ((address, _folder), socket) = (address(directory, name)?, socket(flags)?);
     rustix::net::connect(&socket, &address)?;
     Ok(StdStream::from(socket))
 }
@@ -296,6 +325,23 @@ mod tests {
         assert!(!questions.is_open("ab_c-1"));
         assert!(questions.answer("ab_c-1", ApprovalAnswer::Once).is_err());
         assert!(questions.answer("../ab_c-1", ApprovalAnswer::Once).is_err());
+    }
+
+    #[tokio::test]
+    async fn what_killed_calls_left_is_cleared_and_a_look_is_no_answer() {
+        let state = tempfile::tempdir().unwrap();
+        let questions = AskingCalls::in_state(state.path());
+        let posted = PostedQuestion::post(state.path(), "alive");
+        drop(listen(&questions.directory, "killed").unwrap());
+        assert!(questions.is_open("killed"));
+        // Too young, then old enough.
+        questions.clear(SETTLED);
+        assert!(questions.is_open("killed"));
+        questions.clear(Duration::ZERO);
+        assert!(!questions.is_open("killed") && questions.is_open("alive"));
+        // That look came to the living one as a connection without a word.
+        let waits = tokio::time::timeout(Duration::from_millis(50), posted.answered());
+        assert!(waits.await.is_err(), "a look is no answer");
     }
 
     #[tokio::test]

@@ -115,7 +115,7 @@ impl ChangesSummary {
             return format!("the session so far: {counts}; held as {id} until it has ended");
         }
         match &*self.conflicts {
-            [] => format!("{counts}; not applied yet: held as {id}"),
+            [] => format!("{counts}; not applied yet: `bashd changes apply {id}` applies it"),
             conflicts => format!(
                 "{counts}; not applied, but held as {id}: {}",
                 conflicts.join("; ")

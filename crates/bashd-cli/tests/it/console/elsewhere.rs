@@ -39,6 +39,12 @@ fn jobs_are_seen_answered_and_ended() {
     tmux.until("killed");
     tmux.keys(&["q", "C-d"]);
     tmux.is_given_back();
+    // These were the console's deeds.
+    let log = crate::shown(&home, &["log", "--json", "job "]).out();
+    let deeds: Vec<&str> = log.lines().collect();
+    assert_eq!(deeds.len(), 4, "{log}");
+    let is_own = |line: &&str| line.contains(r#""owner":"console:"#);
+    assert!(deeds.iter().all(is_own), "{log}");
 }
 
 #[test]

@@ -85,15 +85,22 @@ fn a_job_is_named_with_the_next_step_and_its_failure() {
     let Some(tmux) = Tmux::shell(&home, (90, 24)) else {
         return;
     };
-    tmux.line(&format!("clear; {BASHD} run --background 'sleep 300'"));
-    tmux.until("job bg_1 · follow: bashd jobs follow bg_1");
-    tmux.line(&format!("clear; {BASHD} run 'sleep 300 & true'"));
+    tmux.line(&format!("clear; {BASHD} run --background --pty 'exec cat'"));
     tmux.until_all(&[
+        "job bg_1 · follow: bashd jobs follow bg_1",
+        "bashd jobs attach bg_1",
+    ]);
+    tmux.line(&format!(
+        "clear; {BASHD} run 'sleep 300 & true'; echo ov''er"
+    ));
+    let seen = tmux.until_all(&[
         "[left running as job bg_2:",
         "job bg_2 · follow: bashd jobs follow bg_2",
+        "over",
     ]);
+    assert!(!seen.contains("attach"), "nothing reads there: {seen}");
     tmux.line(&format!("clear; {BASHD} jobs list"));
-    tmux.until_all(&["bg_1", "running", "cli:", "bashd jobs attach JOB"]);
+    tmux.until_all(&["bg_1", "waiting", "cli:", "bashd jobs attach bg_1"]);
     tmux.line(&format!("clear; {BASHD} jobs kill bg_1 bg_2"));
     tmux.until_all(&["bashd jobs output bg_1", "bashd jobs output bg_2"]);
     tmux.line(&format!(

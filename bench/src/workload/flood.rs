@@ -15,6 +15,9 @@ const BAR: f64 = 1.15;
 /// Hiding secrets in a flood costs at most this much.
 const SECRETS_BAR: f64 = 1.03;
 
+/// Recording the times of a flood costs at most this much.
+const RECORDED_BAR: f64 = 1.10;
+
 /// Most bytes by which engine and keeper together may grow.
 const GROWTH_BAR: u64 = 8 * 1024 * 1024;
 
@@ -59,6 +62,32 @@ pub(super) fn secrets(bench: &Bench) -> Result<Vec<Row>> {
         SECRETS_BAR,
     );
     Ok(vec![row, reading(bench)?])
+}
+
+/// A flood whose times are recorded, beside the same without.
+pub(super) fn recorded(bench: &Bench) -> Result<Vec<Row>> {
+    let mut kept = 0;
+    let engine = bench.engine(|config| kept = config.quota.head + config.quota.ring)?;
+    let script = lines(size(bench));
+    let timed = |record: bool| {
+        let mut request = Request::new(script.as_str());
+        request.record = Some(record);
+        Ok(flood_of(bench, &engine, request, kept)?.0)
+    };
+    let compared = in_turn(
+        bench.effort,
+        bench.effort.choose(PAIRS, 1),
+        Bench::pause,
+        || timed(true),
+        || timed(false),
+    )?;
+    let against = "the same without recording";
+    Ok(vec![Row::ratio(
+        "flood-recorded",
+        against,
+        &compared,
+        RECORDED_BAR,
+    )])
 }
 
 /// Looking for secrets in much text at once, as who reads stored output does, beside a copy.
@@ -107,7 +136,16 @@ pub(super) fn flood(
     script: &str,
     kept: u64,
 ) -> Result<(Duration, Reply)> {
-    let (took, reply) = bench.call(engine, Request::new(script))?;
+    flood_of(bench, engine, Request::new(script), kept)
+}
+
+fn flood_of(
+    bench: &Bench,
+    engine: &Engine,
+    request: Request,
+    kept: u64,
+) -> Result<(Duration, Reply)> {
+    let (took, reply) = bench.call(engine, request)?;
     let (bytes, dropped) = (reply.output_bytes, reply.dropped_bytes);
     ensure!(bytes >= size(bench), "{bytes} bytes were counted");
     let expected = bytes.saturating_sub(kept);

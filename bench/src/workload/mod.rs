@@ -98,6 +98,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         run: flood::secrets,
     },
     Workload {
+        name: "flood-recorded",
+        about: "1 GiB of lines with their times recorded",
+        run: flood::recorded,
+    },
+    Workload {
         name: "whole-yes",
         about: "1 GiB of lines, all of it kept",
         run: whole::yes,

@@ -13,8 +13,10 @@ mod jobs;
 mod limits;
 mod parse;
 mod places;
+mod recording;
 mod servers;
 mod suggest;
+mod tape;
 
 use crate::hook::HookedAgent;
 pub(crate) use artifact::{ArtifactAction, ArtifactList, ArtifactRead, ArtifactRm};
@@ -31,10 +33,12 @@ pub(crate) use jobs::{
 };
 use limits::Limiting;
 pub(crate) use places::{PlacesAction, PlacesCheck, PlacesOptions};
+pub(crate) use recording::{ExportOptions, ReplayOptions};
 pub(crate) use servers::{Acp, Mcp, Rpc, Serving};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+pub(crate) use tape::{TapeAction, TapeOptions, TapePlay, TapeRecord};
 
 /// Runs shell commands for LLM agents.
 ///
@@ -110,6 +114,11 @@ pub(crate) enum Subcommand {
     Init(InitOptions),
     Jobs(JobsOptions),
     Log(LogOptions),
+    Replay(ReplayOptions),
+    Export(ExportOptions),
+    /// Record what an agent's session asks and is answered, and play it again.
+    #[command(subcommand)]
+    Tape(TapeAction),
     Minimize(crate::minimize::MinimizeOptions),
     Stats(crate::stats::Stats),
     Console(Console),
@@ -168,6 +177,8 @@ impl Subcommand {
                 Some(LogAction::Show(show)) => &show.everywhere,
                 None => &log.everywhere,
             }),
+            Self::Replay(replay) => Some(&replay.everywhere),
+            Self::Export(export) => Some(&export.everywhere),
             Self::Profiles(profiles) => Some(&profiles.everywhere),
             Self::Minimize(minimize) => Some(&minimize.everywhere),
             Self::Stats(stats) => Some(&stats.everywhere),
@@ -186,6 +197,7 @@ impl Subcommand {
             }
             Self::Doctor(doctor) => Some(&doctor.everywhere),
             Self::Config(ConfigAction::Reference)
+            | Self::Tape(_)
             | Self::Completions { .. }
             | Self::Outpost(_)
             | Self::Complete { .. }
@@ -251,6 +263,12 @@ pub(crate) struct RunOptions {
     /// undo`; hold, when you apply it. A call can't be earlier than configured (docs/effects.md).
     #[arg(long, value_name = "MODE")]
     pub(crate) effects: Option<EffectsName>,
+    /// Record when its output comes, for `bashd replay` and `bashd export` (docs/recording.md).
+    #[arg(long)]
+    pub(crate) record: bool,
+    /// Do not record it, whatever is configured.
+    #[arg(long, conflicts_with = "record")]
+    pub(crate) no_record: bool,
     #[command(flatten)]
     pub(crate) limiting: Limiting,
     /// One word is a shell script; several are a program and its arguments. Everything from the

@@ -162,7 +162,7 @@ fn wanted(before: &[String]) -> Option<WantedNames> {
         }
         ("jobs", Some("rm")) => Some(WantedNames::Jobs(JobChoice::Ended)),
         ("artifact", Some("read" | "rm")) => Some(WantedNames::Artifacts),
-        ("log", Some("show")) => Some(WantedNames::Calls),
+        ("log", Some("show")) | ("replay" | "export", None) => Some(WantedNames::Calls),
         ("rules", None) => Some(WantedNames::Rules),
         ("init", _) => Some(WantedNames::Agents),
         ("places", Some("check")) => Some(WantedNames::Places),
@@ -254,6 +254,7 @@ mod tests {
             ("artifact read", Some(WantedNames::Artifacts)),
             ("log show", Some(WantedNames::Calls)),
             ("rules", Some(WantedNames::Rules)),
+            ("replay --speed 2", Some(WantedNames::Calls)),
             (
                 "--config file jobs kill",
                 Some(WantedNames::Jobs(JobChoice::Running)),

@@ -8,8 +8,8 @@ use crate::print::Printer;
 use crate::settings::ConfigInForce;
 use crate::{
     acp, changes, check, complete, completions, config, confine, console, doctor, grants, hook,
-    init, jobs, log, man, mcp, minimize, outpost, places, profiles, rpc, rules, run, schema, stats,
-    terminal, top,
+    init, jobs, log, man, mcp, minimize, outpost, places, profiles, recording, rpc, rules, run,
+    schema, stats, tape, terminal, top,
 };
 use bashd::KeeperSource;
 use bashd::changes::Effects;
@@ -74,6 +74,9 @@ pub(crate) fn dispatch(
         Subcommand::Top(arguments) => top::top(arguments, guardian, &settings()?, printer),
         Subcommand::Jobs(arguments) => jobs::jobs(arguments, &settings()?, printer),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
+        Subcommand::Replay(arguments) => recording::replay(arguments, &settings()?, printer),
+        Subcommand::Export(arguments) => recording::export(arguments, &settings()?, printer),
+        Subcommand::Tape(action) => tape::tape(action, printer),
         Subcommand::Minimize(arguments) => minimize::minimize(arguments, &settings()?, printer),
         Subcommand::Stats(arguments) => stats::stats(arguments, &settings()?, printer),
         Subcommand::Artifact(ArtifactAction::List(arguments)) => {

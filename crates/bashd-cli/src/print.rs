@@ -273,6 +273,16 @@ impl BufferedStdout {
         writeln!(self.sink.writer(), "{line}").map_err(failure)
     }
 
+    /// Where to write what is made piece by piece.
+    pub(crate) fn writer(&mut self) -> &mut dyn Write {
+        self.sink.writer()
+    }
+
+    /// What became of writing there.
+    pub(crate) fn written(written: io::Result<()>) -> Result<(), Failure> {
+        written.map_err(failure)
+    }
+
     /// The text in its color, if colors are on.
     pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
         painted(self.colors, paint, text)

@@ -148,6 +148,11 @@ pub(crate) fn own_program() -> Result<PathBuf, Failure> {
     Ok(in_path.into_iter().find(is_own).unwrap_or(own))
 }
 
+/// The value of a variable, unless it is empty.
+pub(crate) fn given(name: &str) -> Option<OsString> {
+    set(name)
+}
+
 /// The whole environment.
 pub(crate) fn environment() -> Vec<(OsString, OsString)> {
     env::vars_os().collect()
@@ -167,7 +172,10 @@ pub(crate) fn for_commands(cwd: Option<&Path>) -> Result<bashd::Surroundings, Fa
     let given = cwd.filter(|cwd| cwd.is_absolute()).map(Path::to_owned);
     Ok(bashd::Surroundings {
         cwd: self::cwd().or_else(|failure| given.ok_or(failure))?,
-        env: env::vars_os().collect(),
+        // A tape is this server's: one that a command starts has none.
+        env: env::vars_os()
+            .filter(|(name, _)| !env_vars::TAPES.iter().any(|tape| name == tape))
+            .collect(),
     })
 }
 

@@ -28,7 +28,10 @@ const LOOK_EVERY: Timespec = Timespec {
 pub(crate) fn guard_early() -> Option<io::Result<TerminalGuardian>> {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     let has = |word: &str| words.iter().any(|other| other == word);
-    let takes = (has("run") && has("--pty")) || (has("jobs") && has("attach")) || has("top");
+    let takes = (has("run") && has("--pty"))
+        || (has("jobs") && has("attach"))
+        || has("top")
+        || has("replay");
     (takes && is_ours()).then(TerminalGuardian::start)
 }
 

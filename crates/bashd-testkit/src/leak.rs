@@ -295,6 +295,7 @@ fn is_artifact(path: &Path) -> bool {
         "artifact.tail",
         "artifact.rest",
         "artifact.json",
+        "times",
     ];
     has_record(path)
         || name.is_some_and(|name| is_part.contains(&name)) && path.parent().is_some_and(has_record)

@@ -552,6 +552,10 @@ impl EngineCore {
                 kept.or_else(|| cut.leaves_out().then(|| keep(ArtifactKind::Bash)).flatten());
             cut.arrange(kept)
         };
+        // What is recorded is stored, however much of it was shown.
+        if outline.records && shown.kept.is_none() {
+            keep(ArtifactKind::Recording);
+        }
         let mut finished = finished::finished(outline, run, accepted, shown);
         finished.is_benign = is_benign;
         Ok(finished)

@@ -52,6 +52,7 @@ pub mod place;
 pub mod plan;
 pub mod profile;
 pub mod rc;
+pub mod recording;
 pub mod records;
 mod reply;
 pub mod request;

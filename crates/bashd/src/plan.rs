@@ -95,6 +95,8 @@ pub struct Plan {
     pub(crate) silence: Option<SilenceLimit>,
     /// How much output is kept.
     pub quota: Quota,
+    /// Whether the times of its output are recorded.
+    pub records: bool,
     /// When it continues as a job, if it does.
     pub backgrounding: Option<Backgrounding>,
     /// When its call is answered at the latest, if it can go on as a job: whatever it waited for

@@ -65,6 +65,9 @@ pub struct Request {
     pub repeatable: bool,
     /// When its effects on files become real: as configured, or later.
     pub effects: Option<Effects>,
+    /// Whether the times of its output are recorded; `None` means as configured, otherwise as the
+    /// profile says.
+    pub record: Option<bool>,
     /// Whether another tool is suggested if the caller has a better one; `None` means as
     /// configured, otherwise as the profile says.
     pub interceptor: Option<bool>,

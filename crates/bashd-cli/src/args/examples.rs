@@ -102,6 +102,41 @@ const EXAMPLES: &[(&str, [&str; 2])] = &[
         ["bashd log show", "bashd log show 01m7pm5f --json"],
     ),
     (
+        "replay",
+        [
+            "bashd replay 01m7pm5f",
+            "bashd replay bg_1 --speed 2 --idle 1s",
+        ],
+    ),
+    (
+        "export",
+        [
+            "bashd export 01m7pm5f --html -o run.html",
+            "bashd export bg_1 --cast --v3 -o run.cast",
+        ],
+    ),
+    (
+        "tape",
+        [
+            "bashd tape record run.tape -- claude -p 'run the tests'",
+            "bashd tape play run.tape -- claude -p 'run the tests'",
+        ],
+    ),
+    (
+        "tape record",
+        [
+            "bashd tape record run.tape -- python agent.py",
+            "bashd tape record run.tape -- claude -p 'run the tests'",
+        ],
+    ),
+    (
+        "tape play",
+        [
+            "bashd tape play run.tape -- python agent.py",
+            "bashd tape play --match run.tape -- python agent.py",
+        ],
+    ),
+    (
         "minimize",
         [
             "cargo test 2>&1 | bashd minimize --command 'cargo test'",

@@ -1,6 +1,6 @@
 //! The command lines of the servers: `bashd mcp`, `bashd rpc` and `bashd acp`.
 
-use super::{EffectsName, Everywhere, Judging, seconds};
+use super::{EffectsName, Everywhere, Judging, TapeOptions, seconds};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -34,6 +34,8 @@ pub(crate) struct Mcp {
     /// their model nothing else.
     #[arg(long)]
     pub(crate) structured: bool,
+    #[command(flatten)]
+    pub(crate) tape: TapeOptions,
     #[command(flatten)]
     pub(crate) serving: Serving,
     #[command(flatten)]
@@ -77,6 +79,8 @@ pub(crate) struct Rpc {
     /// Let calls run for this many more seconds after the client has closed its end.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub(crate) linger: Duration,
+    #[command(flatten)]
+    pub(crate) tape: TapeOptions,
     #[command(flatten)]
     pub(super) everywhere: Everywhere,
 }

@@ -32,6 +32,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
 use crate::serve::{self, ServerBase};
 use crate::settings::ConfigInForce;
+use crate::tape::{self, TapeRecorder, TapedIn, TapedOut, TapedProtocol, TapedServer};
 use access::Access;
 use bashd::CancellationToken;
 use handler::{Handler, McpServer};
@@ -46,6 +47,10 @@ pub(crate) fn mcp(
     settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
+    let tape = match tape::begin(TapedProtocol::Mcp, &arguments.tape, &settings, printer)? {
+        TapedServer::Played(status) => return Ok(status),
+        TapedServer::Serves(tape) => tape,
+    };
     let form = if arguments.structured || settings.config.mcp_structured {
         ResultForm::Structured
     } else {
@@ -61,7 +66,9 @@ pub(crate) fn mcp(
     } else {
         let whom = "a client of the Model Context Protocol";
         serve::greet(printer, whom, "docs/mcp.md");
-        serve::until_done(&engine, |stop| on_stdio(McpServer::new(server, form), stop))?
+        serve::until_done(&engine, |stop| {
+            on_stdio(McpServer::new(server, form), tape, stop)
+        })?
     };
     if let Err(failure) = outcome {
         return Ok(failure.show(printer));
@@ -70,13 +77,18 @@ pub(crate) fn mcp(
 }
 
 /// One client on stdin and stdout.
-async fn on_stdio(shared: Arc<McpServer>, stop: CancellationToken) -> Result<(), Failure> {
+async fn on_stdio(
+    shared: Arc<McpServer>,
+    tape: Option<Arc<TapeRecorder>>,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
     let load = Arc::new(Load::default());
-    let transport = stdio::Stdio::new(
-        serve::stdio::reader(),
-        serve::stdio::writer(),
-        Arc::clone(&load),
-    );
+    let (mut read, mut write) = (serve::stdio::reader(), serve::stdio::writer());
+    if let Some(tape) = tape {
+        read = Box::new(TapedIn(read, Arc::clone(&tape)));
+        write = Box::new(TapedOut(write, tape));
+    }
+    let transport = stdio::Stdio::new(read, write, Arc::clone(&load));
     let handler = Handler::new(shared, Arc::clone(&load), None);
     let connecting = rmcp::service::serve_server_with_ct(handler, transport, stop);
     let running = match Box::pin(connecting).await {

@@ -11,6 +11,7 @@ use super::message::{self, Events, Offers, RpcMessage, RpcToolCall, Said};
 use super::requests::{OpenQuestions, Requests};
 use crate::serve::lines::{self, ClientLine, MOST_LINE_BYTES, Outbox};
 use crate::serve::{RUN_AT_ONCE, asking};
+use crate::tape::{TapeRecorder, TapedIn, TapedOut};
 use bashd::jobs::{JobNews, OwnerNews, Tell};
 use bashd::profile::offered::OfferedTool;
 use bashd::request::By;
@@ -42,16 +43,19 @@ pub(super) struct ConnectionEnds {
     output: OwnedFd,
     /// A socket, to be shut down at the end.
     socket: Option<UnixStream>,
+    /// What is said is recorded there.
+    tape: Option<Arc<TapeRecorder>>,
 }
 
 impl ConnectionEnds {
     /// stdin and stdout.
-    pub(super) fn stdio() -> io::Result<Self> {
+    pub(super) fn stdio(tape: Option<Arc<TapeRecorder>>) -> io::Result<Self> {
         let (input, output) = lines::stdio()?;
         Ok(Self {
             input,
             output,
             socket: None,
+            tape,
         })
     }
 
@@ -61,6 +65,7 @@ impl ConnectionEnds {
             input: stream.as_fd().try_clone_to_owned()?,
             output: stream.as_fd().try_clone_to_owned()?,
             socket: Some(stream),
+            tape: None,
         })
     }
 
@@ -116,8 +121,14 @@ pub(super) async fn serve(mut host: RpcServer, ends: ConnectionEnds, stop: Cance
     let (Ok(input), Ok(output)) = (ends.input.try_clone(), ends.output.try_clone()) else {
         return;
     };
-    let mut lines = lines::read(File::from(input));
-    let (outbox, flushed) = lines::write(File::from(output));
+    let (input, output) = (File::from(input), File::from(output));
+    let (mut lines, (outbox, flushed)) = match &ends.tape {
+        Some(tape) => (
+            lines::read(TapedIn(input, Arc::clone(tape))),
+            lines::write(TapedOut(output, Arc::clone(tape))),
+        ),
+        None => (lines::read(input), lines::write(output)),
+    };
     let engine = host.server.engine.clone();
     let limit = host.server.defaults.timeout;
     let limit = limit.unwrap_or(Duration::from_secs(host.server.profile.limits.timeout_s));

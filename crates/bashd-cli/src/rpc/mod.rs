@@ -24,6 +24,7 @@ use crate::print::Printer;
 use crate::serve::fair_turns::FairTurns;
 use crate::serve::{self, ServerBase};
 use crate::settings::ConfigInForce;
+use crate::tape::{self, TapedProtocol, TapedServer};
 use bashd::profile::library::Library;
 use connection::ConnectionEnds;
 use std::sync::Arc;
@@ -49,6 +50,10 @@ pub(crate) fn rpc(
     settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
+    let tape = match tape::begin(TapedProtocol::Rpc, &arguments.tape, &settings, printer)? {
+        TapedServer::Played(status) => return Ok(status),
+        TapedServer::Serves(tape) => tape,
+    };
     let profiles = Library::new(settings.config.profiles_dir.clone());
     let server = ServerBase::start("rpc", &arguments.serving, settings, printer)?;
     let host = RpcServer {
@@ -71,7 +76,7 @@ pub(crate) fn rpc(
             "requests, one JSON object per line,",
             "docs/rpc.md",
         );
-        let ends = ConnectionEnds::stdio()
+        let ends = ConnectionEnds::stdio(tape)
             .map_err(|error| Failure::of(FailureKind::System, error.into()))?;
         serve::until_done(&engine, |stop| {
             serve::say_warnings(&engine, printer);

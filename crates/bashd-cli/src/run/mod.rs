@@ -138,6 +138,7 @@ fn call(
     request.resources = arguments.limiting.resources();
     arguments.judging.apply_to(&mut request);
     request.effects = effects;
+    request.record = (arguments.record || arguments.no_record).then_some(arguments.record);
     for variable in &arguments.env {
         request = request.env(&variable.name, &variable.value);
     }

@@ -39,6 +39,7 @@
 //! | `person` | at a terminal, in tmux: `run --pty`, `jobs attach`, lists and messages, `top` |
 //! | `places` | `run --on`: the same replies at a place, and carriers and outposts that are killed or lie |
 //! | `readme` | the README's library example, and the two commands for a clone |
+//! | `recording` | `run --record`, `replay`, `export`; players that nobody here wrote |
 //! | `rpc` | `rpc`: requests, responses, events, flags, how it ends |
 //! | `rpc_description` | `schema --rpc`: the description against a server, and what is made from it |
 //! | `rpc_examples` | the examples of `docs/rpc.md`, executed |
@@ -54,6 +55,7 @@
 //! | `stalls` | what one caller can make slow, and whom that costs |
 //! | `snippets` | every block of the pages runs, or says why not |
 //! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
+//! | `tape` | `tape`, `--tape-record`, `--tape-play`: sessions served again, of a real agent, too |
 //! | `words` | `run` with words and its own stdin; small subcommands |
 //! | `console` | `console` in tmux: commands, terminals, resizing, every way to leave |
 //! | `doctor` | `doctor`: findings for people and for programs |
@@ -101,6 +103,7 @@ mod parity;
 mod person;
 mod places;
 mod readme;
+mod recording;
 mod rpc;
 mod rpc_description;
 mod rpc_examples;
@@ -117,6 +120,7 @@ mod secrets;
 mod snippets;
 mod stalls;
 mod stats;
+mod tape;
 mod usage;
 mod words;
 

@@ -181,6 +181,7 @@ impl KeeperRun {
             self.end(Some(EndedBy::Cancel), now);
             client.answer(Ok(()));
         } else if let Ok(input) = frame.body_if::<InputMessage>() {
+            self.note_input(&input.bytes);
             let sent = match &mut self.input {
                 Some(pipe) => pipe.send(&input.bytes, input.close),
                 None => Err("it was started without an open stdin"),

@@ -17,7 +17,7 @@ use crate::job::directory::{self, JobKind, JobStatus, Spec, StoredStream};
 use crate::job::end_line::{EndLines, end_line};
 use crate::job::roster::ROSTER;
 use crate::secrets::Secrets;
-use crate::spool::{self, SpoolSegment};
+use crate::spool::{self, SpoolSegment, StoredTimes, TimesHeader, TimesOfStream};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs;
@@ -265,6 +265,7 @@ impl KeeperRun {
                     let _ = pump.spool.sync();
                 }
                 self.write_index(&job.directory);
+                self.write_times(&job, exited.ran_for_us);
                 status
             } else {
                 // What the shell left running writes behind the line: it is part of the stream.
@@ -330,6 +331,30 @@ impl KeeperRun {
         if let Some(Ok(index)) = self.pumps.first().map(|pump| pump.spool.line_index()) {
             let _ = spool::write_private(&path.join(directory::INDEX), &index);
         }
+    }
+
+    /// Writes down when its output came, if that was recorded.
+    fn write_times(&mut self, job: &KeeperJob, ran_us: u64) {
+        for pump in &mut self.pumps {
+            pump.spool.settle_times();
+        }
+        let streams: Vec<_> = self.pumps.iter().map(|pump| pump.spool.times()).collect();
+        let Some(streams) = streams.into_iter().collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        let header = TimesHeader {
+            started_ms: directory::now_ms() - self.started.elapsed().as_millis() as u64,
+            ran_us,
+            terminal: job.spec.terminal,
+            streams: self
+                .pumps
+                .iter()
+                .map(|pump| TimesOfStream::whole(pump.spool.total()))
+                .collect(),
+            ..TimesHeader::default()
+        };
+        // Without them its output is still there.
+        let _ = StoredTimes { header, streams }.store(&job.directory);
     }
 
     /// Whether this run is custody of survivors, whose end is then the job's.

@@ -88,6 +88,7 @@ pub(super) struct Terms {
     pub(super) drain_finish_us: u64,
     pub(super) survivors: Survivors,
     pub(super) goes_to_background: bool,
+    pub(super) records: bool,
 }
 
 impl From<&StartMessage> for Terms {
@@ -100,6 +101,7 @@ impl From<&StartMessage> for Terms {
             drain_finish_us: message.drain_finish_us,
             survivors: message.survivors,
             goes_to_background: message.goes_to_background,
+            records: message.records,
         }
     }
 }
@@ -175,7 +177,7 @@ impl KeeperRun {
     ) -> Self {
         Self {
             shell: shell.pid,
-            pumps: shell.pumps,
+            pumps: Pump::recorded(shell.pumps, terms.records.then_some(started)),
             asking: shell
                 .input
                 .as_ref()

@@ -56,6 +56,10 @@ pub struct ForkMessage {
 
 /// Engine to keeper, with the working directory and, if `stdin` says so, the command's input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own, with a yes or a no"
+)]
 pub struct StartMessage {
     /// The program that is executed: the shell, by its path.
     #[serde(with = "serde_bytes")]
@@ -104,6 +108,9 @@ pub struct StartMessage {
     /// Whether a `started` is wanted.
     #[serde(default)]
     pub beginning: Beginning,
+    /// Whether the times of its output are recorded.
+    #[serde(default)]
+    pub records: bool,
 }
 
 /// Whether the engine wants to hear that a run begins.
@@ -218,6 +225,9 @@ pub struct CallMessage {
     pub drain_finish_us: u64,
     /// What happens to processes that the shell leaves running.
     pub survivors: Survivors,
+    /// Whether the times of its output are recorded.
+    #[serde(default)]
+    pub records: bool,
 }
 
 /// Engine to keeper: say `grown` once a stream is longer than this. One answer per request.

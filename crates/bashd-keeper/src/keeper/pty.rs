@@ -53,8 +53,7 @@ impl RunTerminal {
         if rustix::io::ioctl_fionread(&self.theirs).ok()? > 0 {
             return None;
         }
-        let modes = rustix::termios::tcgetattr(&self.theirs).ok()?.local_modes;
-        let is_hidden = modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO);
+        let is_hidden = self.hides_typing();
         let link = std::fs::read_link(format!("/proc/self/fd/{}", self.theirs.as_raw_fd())).ok()?;
         Some(EmptyStdin {
             links: vec![
@@ -67,6 +66,14 @@ impl RunTerminal {
                 Asks::Input
             },
             foreground: rustix::termios::tcgetpgrp(&self.ours).ok(),
+        })
+    }
+
+    /// Whether it reads lines without showing them, as for a password; so too if nobody knows.
+    fn hides_typing(&self) -> bool {
+        rustix::termios::tcgetattr(&self.theirs).map_or(true, |modes| {
+            let modes = modes.local_modes;
+            modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO)
         })
     }
 
@@ -114,13 +121,32 @@ impl KeeperRun {
         let Some(terminal) = &mut self.terminal else {
             return false;
         };
+        let spool = self.pumps.first_mut().map(|pump| &mut pump.spool);
         if !frame.is::<TypedMessage>() {
-            return terminal.obey(frame);
+            let is_obeyed = terminal.obey(frame);
+            if let (Some(spool), true) = (spool, is_obeyed) {
+                spool.note_resized(terminal.size());
+            }
+            return is_obeyed;
         }
         if let (Some(input), Ok(TypedMessage { bytes })) = (&mut self.input, frame.body()) {
+            if let Some(spool) = spool {
+                spool.note_typed(&bytes, terminal.hides_typing());
+            }
             let _ = input.send(&bytes, false);
         }
         true
+    }
+
+    /// Records what is sent to the command, if that is recorded.
+    pub(super) fn note_input(&mut self, bytes: &[u8]) {
+        let is_hidden = self
+            .terminal
+            .as_ref()
+            .is_some_and(RunTerminal::hides_typing);
+        if let (Some(pump), Some(_)) = (self.pumps.first_mut(), &self.input) {
+            pump.spool.note_typed(bytes, is_hidden);
+        }
     }
 
     /// The size of the terminal, if there is one.

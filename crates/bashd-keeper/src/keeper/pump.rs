@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 /// Initial size of a pipe's buffer; the kernel's default.
 const SMALL_PIPE: usize = 64 * 1024;
@@ -119,6 +120,16 @@ impl Pump {
             is_told: false,
             spill_told: false,
         }
+    }
+
+    /// The same, with the times of what they read recorded since this moment, if there is one.
+    pub(super) fn recorded(mut pumps: Vec<Self>, since: Option<Instant>) -> Vec<Self> {
+        if let Some(started) = since {
+            for pump in &mut pumps {
+                pump.spool.record_times(started);
+            }
+        }
+        pumps
     }
 
     /// Keeps the other end open. Otherwise a shell that exits would wake us for each of its pipes,

@@ -44,6 +44,9 @@ impl KeeperRun {
     pub(super) fn report(&mut self, keeper: &Keeper, left_behind: Vec<LeftBehind>) {
         self.phase = Phase::Reported;
         self.linger_until = Instant::now() + LINGER;
+        for pump in &mut self.pumps {
+            pump.spool.settle_times();
+        }
         self.tell_spills(keeper);
         let exited = ExitedMessage {
             exit: self.exit.unwrap_or(Exit::Unknown),

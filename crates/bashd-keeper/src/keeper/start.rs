@@ -224,6 +224,7 @@ pub(super) fn rehearse(restraint: Option<Restraint>) {
         goes_to_background: false,
         restraint,
         beginning: Beginning::Assumed,
+        records: false,
     };
     let Ok((near, far)) = super::socket_pair() else {
         return;

@@ -22,6 +22,7 @@ mod segment;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod times;
 mod writer;
 
 pub use index::{LineIndex, STEP};
@@ -32,6 +33,9 @@ pub use retention::{sweep, sweep_if_due, sweep_soon};
 pub use segment::{SegmentedFile, SpoolSegment};
 pub use storage::{
     NEVER_WAITS, link_descriptor, open_to_read, prepare_runs_directory, read_small, write_private,
+};
+pub use times::{
+    StoredTimes, StreamMoment, StreamMomentKind, TIMES, TimesHeader, TimesOfStream, moments,
 };
 pub use writer::SpoolWriter;
 

@@ -1,6 +1,6 @@
 //! The reading side of a spool: any range, any time, by anybody who has the descriptors.
 
-use super::{INDEX_AT, LineIndex, MEMORY_TAIL, MEMORY_TAIL_AT, index};
+use super::{INDEX_AT, LineIndex, MEMORY_TAIL, MEMORY_TAIL_AT, index, times};
 use crate::capture::Quota;
 use crate::os::counters::{CounterPage, Counters};
 use crate::source::{Source, StreamPiece};
@@ -198,6 +198,11 @@ impl SpoolReader {
             is_sound
         });
         Ok(steps)
+    }
+
+    /// When its bytes came, as it is stored; `None` if that is not recorded.
+    pub fn times(&self) -> io::Result<Option<Vec<u8>>> {
+        times::read(&self.page)
     }
 
     /// Where the stream's bytes are, for those who keep the files.

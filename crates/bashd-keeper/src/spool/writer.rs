@@ -1,13 +1,16 @@
 //! The writing side of a spool: one keeper, one stream.
 
 use super::storage::SpoolFile;
+use super::times::{self, TimesWriter};
 use super::{INDEX_AT, LineIndex, MEMORY_TAIL, MEMORY_TAIL_AT, SpoolReader, SpoolSegment, index};
 use crate::capture::Quota;
 use crate::os::counters::CounterPage;
+use crate::size::Size;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use std::time::Instant;
 
 /// Opens a file of a spool in a directory.
 pub(super) type SpoolOpener = fn(&Path) -> io::Result<SpoolFile>;
@@ -28,6 +31,8 @@ pub struct SpoolWriter {
     spill_line: Option<String>,
     total: u64,
     lines: u64,
+    /// When the bytes came, if that is recorded.
+    times: Option<Box<TimesWriter>>,
 }
 
 /// Where the bytes go. It only gets worse: a store that refused once is not tried again.
@@ -69,6 +74,7 @@ impl SpoolWriter {
             spill_line: None,
             total: 0,
             lines: 0,
+            times: None,
         };
         match open(runs) {
             Ok(file) => writer.head = Some(file),
@@ -88,6 +94,9 @@ impl SpoolWriter {
                 self.write_index_entry();
             }
             bytes = later;
+        }
+        if let Some(times) = &mut self.times {
+            times.written(&self.page, self.total);
         }
         let counters = self.page.get();
         counters.lines.store(self.lines, Relaxed);
@@ -187,6 +196,39 @@ impl SpoolWriter {
             entry.len() as u64,
             INDEX_AT + position,
         );
+    }
+
+    /// Records from now on when bytes come, counted from this moment; nothing is recorded if the
+    /// file behind the page can't grow.
+    pub fn record_times(&mut self, started: Instant) {
+        self.times = TimesWriter::begin(&self.page, started).map(Box::new);
+    }
+
+    /// Records that somebody typed this, or that something was typed that nobody may know.
+    pub fn note_typed(&mut self, bytes: &[u8], is_hidden: bool) {
+        if let Some(times) = &mut self.times {
+            times.typed(&self.page, bytes, is_hidden);
+        }
+    }
+
+    /// Records that the terminal has this size now.
+    pub fn note_resized(&mut self, size: Size) {
+        if let Some(times) = &mut self.times {
+            times.resized(&self.page, size);
+        }
+    }
+
+    /// Writes down what is known of the last bytes, since none may follow.
+    pub fn settle_times(&mut self) {
+        if let Some(times) = &mut self.times {
+            times.settle(&self.page);
+        }
+    }
+
+    /// The times so far, as they are stored; `None` if they are not recorded.
+    pub fn times(&self) -> Option<Vec<u8>> {
+        self.times.as_ref()?;
+        times::read(&self.page).ok().flatten()
     }
 
     /// Bytes of the stream so far.

@@ -1,7 +1,7 @@
 //! Keeping a run's output: the spool's files are named, and a record says what is in them.
 
 use super::record::{ArtifactFile, ArtifactPart, ArtifactRecord, NAME};
-use super::{ArtifactKind, ArtifactStore, check_limit, counter, prepare};
+use super::{ArtifactKind, ArtifactStore, check_limit, counter, prepare, times};
 use crate::exec::Run;
 use crate::jobs::Job;
 use crate::output::joined::Joined;
@@ -11,12 +11,14 @@ use crate::output::{Source, StreamPiece};
 use crate::plan::Outline;
 use crate::profile::Profile;
 use crate::profile::rules::ArtifactsWhen;
-use bashd_keeper::spool::{self, Ring, STEP, SpoolReader, link_descriptor};
+use crate::screen::Size;
+use bashd_keeper::spool::{self, Ring, STEP, SpoolReader, TIMES, link_descriptor};
 use rustix::fs::{Mode, OFlags};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// An artifact of this size or larger triggers a check of the total size.
 const LARGE: u64 = 1024 * 1024;
@@ -37,6 +39,10 @@ pub(crate) struct Output<'a> {
     pub(crate) owner: &'a str,
     /// Whether it is shown without secrets.
     pub(crate) hides_secrets: bool,
+    /// The size of the terminal that it was written to, if it was one.
+    pub(crate) terminal: Option<Size>,
+    /// How long the run took.
+    pub(crate) ran_for: Duration,
 }
 
 /// Who may still write to a spool whose run was reported.
@@ -77,7 +83,8 @@ impl ArtifactStore {
         run: &Run,
         kind: ArtifactKind,
     ) -> Option<KeptArtifact> {
-        if profile.output.artifacts == ArtifactsWhen::Never {
+        let is_unwanted = profile.output.artifacts == ArtifactsWhen::Never;
+        if is_unwanted && kind != ArtifactKind::Recording {
             return None;
         }
         let Some(out) = run.out.spool() else {
@@ -91,6 +98,8 @@ impl ArtifactStore {
             kind,
             owner: &outline.owner,
             hides_secrets: outline.veil.hides(),
+            terminal: outline.terminal,
+            ran_for: run.ran_for,
         };
         let mut kept = self.keep(&outline.directory, &profile.name, &output).ok()?;
         if profile.output.names_path() {
@@ -168,6 +177,8 @@ impl ArtifactStore {
             record.steps.clear();
             copy(directory, source, &mut record)?;
         }
+        // Without its times the output is still an artifact.
+        let _ = times::keep(directory, output);
         self.publish(directory, &mut record)?;
         if record.kept() >= LARGE {
             self.sweep_aside(directory);
@@ -276,6 +287,7 @@ pub(super) fn clear(directory: &Path) {
         let _ = fs::remove_file(directory.join(place.file()));
     }
     let _ = fs::remove_file(directory.join(NAME));
+    let _ = fs::remove_file(directory.join(TIMES));
     let _ = fs::remove_dir(directory);
 }
 

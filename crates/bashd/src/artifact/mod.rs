@@ -12,6 +12,7 @@
 //! STATE/runs/ID/artifact.tail       the last ones, in the order of a ring, where there are more
 //! STATE/runs/ID/artifact.rest       what only memory held, since the disk was full
 //! STATE/runs/ID/artifact.json       the record
+//! STATE/runs/ID/times               when the bytes came, if that was recorded
 //! ```
 //!
 //! Programs that want a plain file get one from [`ArtifactStore::path`], which puts the parts in
@@ -30,6 +31,7 @@ mod record;
 mod select;
 #[cfg(test)]
 mod tests;
+mod times;
 
 pub use grep::Grep;
 pub(crate) use keep::{KeptArtifact, Writers};
@@ -76,6 +78,8 @@ pub enum ArtifactKind {
     Bash,
     /// It was minimized; this is the raw output.
     BashOriginal,
+    /// It was recorded, with its times.
+    Recording,
 }
 
 impl ArtifactKind {
@@ -84,6 +88,7 @@ impl ArtifactKind {
         match self {
             Self::Bash => "bash",
             Self::BashOriginal => "bash-original",
+            Self::Recording => "recording",
         }
     }
 }
@@ -100,8 +105,8 @@ pub struct Summary {
     pub run: String,
     /// The profile of the call.
     pub profile: String,
-    /// Why it is stored: `bash`, or `bash-original` for the raw output of a call that was
-    /// minimized.
+    /// Why it is stored: `bash`, `bash-original` for the raw output of a call that was minimized,
+    /// or `recording`.
     pub kind: ArtifactKind,
     /// When it was stored, in milliseconds since 1970.
     pub created_ms: u64,
@@ -195,6 +200,19 @@ impl ArtifactStore {
         self.look(id)?;
         let artifact = Artifact::open(&self.link(id)).map_err(|error| missing(id, error))?;
         Ok(artifact.veiled(&self.known))
+    }
+
+    /// Opens the artifact of the run with this id.
+    pub fn open_run(&self, run: &str) -> io::Result<Artifact> {
+        let artifact = Artifact::open(&self.directory_of(run))?;
+        Ok(artifact.veiled(&self.known))
+    }
+
+    /// Where the run with this id has what is stored of it.
+    pub(crate) fn directory_of(&self, run: &str) -> PathBuf {
+        // An id is one name: whatever else it may be leads nowhere.
+        let name = Path::new(run).file_name().unwrap_or_default();
+        self.runs.join(name)
     }
 
     /// Whether somebody holds what is needed to store another, so that it may have to wait.

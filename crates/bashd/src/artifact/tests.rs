@@ -47,6 +47,8 @@ fn keep(place: &Place, name: &str, out: &SpoolReader, writers: Writers) -> KeptA
         separator: "",
         writers,
         kind: ArtifactKind::Bash,
+        terminal: None,
+        ran_for: std::time::Duration::ZERO,
     };
     let directory = place.store.runs.join(name);
     place.store.keep(&directory, "default", &output).unwrap()
@@ -372,6 +374,8 @@ fn a_failure_leaves_nothing_behind() {
         separator: "",
         writers: Writers::Gone,
         kind: ArtifactKind::Bash,
+        terminal: None,
+        ran_for: std::time::Duration::ZERO,
     };
     let directory = place.store.runs.join("r");
     assert!(place.store.keep(&directory, "default", &output).is_err());
@@ -420,6 +424,8 @@ fn both_streams_one_after_the_other() {
         separator: "\n",
         writers: Writers::Gone,
         kind: ArtifactKind::Bash,
+        terminal: None,
+        ran_for: std::time::Duration::ZERO,
     };
     let id = place
         .store

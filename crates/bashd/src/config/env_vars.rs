@@ -10,11 +10,31 @@ pub const CONFIG: &str = "BASHD_CONFIG";
 /// Set by bashd for the commands of some profiles: the id of the run they belong to.
 pub const RUN: &str = bashd_keeper::variables::RUN_VARIABLE;
 
+/// The tape that a server records, set by `bashd tape record` for what its client starts.
+pub const TAPE_RECORD: &str = "BASHD_TAPE_RECORD";
+/// The tape that a server plays, set by `bashd tape play`.
+pub const TAPE_PLAY: &str = "BASHD_TAPE_PLAY";
+/// Set if a played tape is looked through for what fits, in any order.
+pub const TAPE_MATCH: &str = "BASHD_TAPE_MATCH";
+/// The directory in which servers of one client take numbers.
+pub const TAPE_DESK: &str = "BASHD_TAPE_DESK";
+
+/// Variables that say what a server does with a tape: commands do not get them.
+pub const TAPES: [&str; 4] = [TAPE_RECORD, TAPE_PLAY, TAPE_MATCH, TAPE_DESK];
+
 /// What this project's own tests set begins with this; it configures nothing.
 pub const TESTS: &str = "BASHD_TEST_";
 
 /// Variables that begin with [`PREFIX`] and are not configuration keys.
-pub const NOT_KEYS: &[&str] = &[HOME, CONFIG, RUN];
+pub const NOT_KEYS: &[&str] = &[
+    HOME,
+    CONFIG,
+    RUN,
+    TAPE_RECORD,
+    TAPE_PLAY,
+    TAPE_MATCH,
+    TAPE_DESK,
+];
 
 /// What every variable of ours begins with.
 pub const PREFIX: &str = "BASHD_";

@@ -16,6 +16,7 @@ mod places;
 mod reference;
 mod report;
 mod resolve;
+mod rows;
 mod rules;
 pub mod size;
 mod table;
@@ -78,6 +79,8 @@ pub struct Config {
     pub ledger: LedgerSettings,
     /// Whether calls are told to those who watch.
     pub feed: bool,
+    /// Overrides what profiles say about recording the times of output.
+    pub recording: Option<bool>,
     /// Name of the profile for calls that name none.
     pub profile: String,
     /// Directory of the user's own profiles, which may be missing.
@@ -342,6 +345,7 @@ impl Config {
             },
             head_bytes: values.number_unless_profile("head_bytes")?,
             feed: values.switch("feed.enabled")?,
+            recording: values.switch_unless_profile("recording.enabled")?,
             ledger: LedgerSettings {
                 enabled: values.switch("ledger.enabled")?,
                 retention: unless_zero(values.number("ledger.retention_days")?).map(days),

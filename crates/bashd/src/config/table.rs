@@ -7,49 +7,10 @@
 
 use super::keys::{ConfigKey, ValueKind};
 use super::notify::NotifyBy;
-
-/// Below a page, a spool could not even hold one write of a chatty command.
-const LEAST_SPOOL: u64 = 4 << 10;
-/// Above this, a size is a slip of the pen rather than a wish.
-const MOST_SPOOL: u64 = 1 << 40;
-/// Above this, a window would no longer be one.
-const MOST_SHOWN: u64 = 1 << 30;
-/// The reader of the ledger takes no line above 16 MiB; JSON may make a text six times longer.
-const MOST_COMMAND: u64 = 1 << 20;
-/// A century: keeps arithmetic on dates far from its limits.
-const MOST_DAYS: u64 = 36_500;
-/// More jobs than this are more processes than a machine of today has.
-const MOST_JOBS: u64 = 100_000;
-/// A year: anything that is meant to run longer is a service.
-const MOST_JOB_SECONDS: u64 = 366 * 86_400;
-
-const SPOOL: ValueKind = size(LEAST_SPOOL, MOST_SPOOL);
-const DAYS: ValueKind = number(0, MOST_DAYS);
-const JOBS: ValueKind = number(1, MOST_JOBS);
-/// What a command may use up; none for 0. Above this nothing is limited.
-const LIMIT: ValueKind = number(0, MOST_JOB_SECONDS);
-
-const fn number(min: u64, max: u64) -> ValueKind {
-    ValueKind::Number { min, max }
-}
-
-const fn size(min: u64, max: u64) -> ValueKind {
-    ValueKind::Size { min, max }
-}
-
-const fn key(
-    name: &'static str,
-    kind: ValueKind,
-    default: &'static str,
-    meaning: &'static str,
-) -> ConfigKey {
-    ConfigKey {
-        name,
-        kind,
-        default,
-        meaning,
-    }
-}
+use super::rows::{
+    DAYS, JOBS, LIMIT, MOST_COMMAND, MOST_JOB_SECONDS, MOST_SHOWN, MOST_SPOOL, SPOOL, key, number,
+    size,
+};
 
 /// Every key, in the order in which all lists show them. Keys of one group are together.
 pub const KEYS: &[ConfigKey] = &[
@@ -365,6 +326,13 @@ pub const KEYS: &[ConfigKey] = &[
         ValueKind::Switch,
         "true",
         "whether calls are told to those who watch, such as `bashd log --follow` (docs/feed.md)",
+    ),
+    key(
+        "recording.enabled",
+        ValueKind::ProfileOrSwitch,
+        "profile",
+        "whether the whole output of every run is stored with its times, for `bashd replay` and `bashd export`: \
+         `true`, `false`, or as the `profile` says; a call may say otherwise (docs/recording.md)",
     ),
     key(
         "ledger.enabled",

@@ -65,6 +65,16 @@ pub(super) struct AwayCall<'a> {
     pub(super) ticket: Option<TurnTicket>,
 }
 
+/// What is said of a call that was to be recorded at another place.
+const NOT_RECORDED: &str = "it was not recorded, since it ran at another place";
+
+/// What the caller should know about what was decided.
+fn notes_of(request: &Request, outline: &Outline) -> Vec<String> {
+    let unrecorded = request.record == Some(true);
+    let unrecorded = unrecorded.then(|| NOT_RECORDED.to_owned());
+    outline.notes.iter().cloned().chain(unrecorded).collect()
+}
+
 impl EngineCore {
     /// The place that a call names, with everything that speaks against it said before anybody is
     /// asked and anything runs.
@@ -237,6 +247,7 @@ impl EngineCore {
             |outline| *outline,
         );
         let outline = Outline {
+            notes: notes_of(&request, &outline),
             directory: self.config.runs_dir().join(entry.id.as_str()),
             owner: owner_of(&request),
             command: request.command.clone(),

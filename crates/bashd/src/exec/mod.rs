@@ -318,5 +318,6 @@ fn start_message(plan: &Plan, beginning: Beginning) -> StartMessage {
         restraint: plan.restraint.clone(),
         goes_to_background: BackgroundTimer::new(plan).is_at_once(),
         beginning,
+        records: plan.records,
     }
 }

@@ -13,7 +13,9 @@ use crate::event::Stream;
 use crate::output::veiled::Veil;
 use crate::output::view::View;
 use crate::output::{Source, StreamPiece};
-use bashd_keeper::spool::{SegmentedFile, SpoolReader, SpoolSegment, open_to_read};
+use bashd_keeper::spool::{
+    SegmentedFile, SpoolReader, SpoolSegment, StoredTimes, TimesHeader, TimesOfStream, open_to_read,
+};
 use bashd_keeper::text::{self, decode};
 use regex::Regex;
 use std::io;
@@ -72,6 +74,9 @@ impl OutputQuery {
         self
     }
 }
+
+/// A job's streams, and their times if these are recorded.
+pub(crate) type RecordedStreams = (Vec<Box<dyn Source + Send>>, Option<StoredTimes>);
 
 /// A part as text, the offsets of its ends, and what was found in it.
 type ReadPart = (String, u64, u64, Option<SearchCount>);
@@ -316,6 +321,25 @@ impl Jobs {
         })
     }
 
+    /// Each of a job's streams as it was written so far, and their times if these are recorded.
+    pub(crate) async fn recorded(&self, job: &Job) -> Result<RecordedStreams> {
+        let reading = OutputSource::open(self, job, Stream::Out).await?;
+        if let OutputSource::Live(_, readers, _) = reading.so_far() {
+            let stored = live_times(job, &readers);
+            let boxed = |reader: SpoolReader| Box::new(reader) as Box<dyn Source + Send>;
+            return Ok((readers.into_iter().map(boxed).collect(), stored));
+        }
+        let names = [directory::OUTPUT, directory::STDERR];
+        let mut streams: Vec<Box<dyn Source + Send>> = Vec::new();
+        for (index, name) in names.into_iter().enumerate() {
+            let source = stored(job, (name, index), Veil::default());
+            if let Ok(OutputSource::Stored(file, ..)) = source {
+                streams.push(Box::new(file));
+            }
+        }
+        Ok((streams, StoredTimes::load(&job.directory)))
+    }
+
     /// A job with exact counts, even if only its keeper knows them.
     pub async fn exact(&self, job: Job) -> Job {
         if !job.has_spilled || !job.state.is_alive() {
@@ -330,6 +354,22 @@ impl Jobs {
             Ok(OutputSource::Stored(..)) | Err(_) => job,
         }
     }
+}
+
+/// The times of a job that runs, as far as they are.
+fn live_times(job: &Job, readers: &[SpoolReader]) -> Option<StoredTimes> {
+    let times = readers.iter().map(|reader| reader.times().ok().flatten());
+    let streams = times.collect::<Option<Vec<_>>>()?;
+    let lengths = readers
+        .iter()
+        .map(|reader| TimesOfStream::whole(reader.len()));
+    let header = TimesHeader {
+        started_ms: job.started_ms,
+        terminal: job.terminal,
+        streams: lengths.collect(),
+        ..TimesHeader::default()
+    };
+    Some(StoredTimes { header, streams })
 }
 
 /// Decodes a range; an incomplete character at its end is left for the next look, unless the stream

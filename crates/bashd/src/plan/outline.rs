@@ -52,6 +52,9 @@ pub(crate) struct Outline {
     pub(crate) notices: Vec<Notice>,
     /// Whether its status means that its last program is not there.
     pub(crate) lacks_program: bool,
+    /// Whether the times of its output are recorded.
+    #[serde(default)]
+    pub(crate) records: bool,
     /// What must not be shown of the output. It does not travel: whoever shows it decides.
     #[serde(skip)]
     pub(crate) veil: Veil,
@@ -77,6 +80,7 @@ impl Outline {
             notes: Vec::new(),
             notices: Vec::new(),
             lacks_program: false,
+            records: false,
             veil: Veil::default(),
         }
     }
@@ -108,6 +112,7 @@ impl Outline {
             notes: plan.notes.clone(),
             notices: plan.notices.clone(),
             lacks_program,
+            records: plan.records,
             veil: plan.veil(),
         }
     }

@@ -167,6 +167,7 @@ pub(crate) fn draft(
         limits: limits.ending_survivors_if(ends),
         silence: accepted.silence,
         quota: quota_of(config, accepted),
+        records: records(config, profile, request),
         backgrounding: accepted.backgrounding,
         answer_by,
         job,
@@ -193,6 +194,13 @@ fn held_variables(
     let resources = wish.request.resources.or(config.resources);
     let restraint = resources::restraint(resources, &config.cgroups, confinement);
     Ok((env, restraint))
+}
+
+/// Whether the times of its output are recorded: as the call says, else the configuration, else the
+/// profile.
+fn records(config: &Config, profile: &Profile, request: &Request) -> bool {
+    let wanted = request.record.or(config.recording);
+    wanted.unwrap_or(profile.output.recording)
 }
 
 /// How much output is kept: a job has its own from its first byte, before anybody calls it one.

@@ -153,6 +153,8 @@ pub enum Needs {
     Retry,
     /// Places in the configuration, and none at which everything runs.
     Places,
+    /// A program that calls: models are not told of it.
+    Program,
 }
 
 fn is_confined(config: &Config) -> bool {
@@ -178,6 +180,7 @@ impl Parameter {
                 is_confined(config) && config.confinement.report == RefusalReport::Retry
             }
             Some(Needs::Places) => !config.places.is_empty() && config.default_place.is_none(),
+            Some(Needs::Program) => false,
             None => true,
         }
     }

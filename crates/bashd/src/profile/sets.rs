@@ -75,6 +75,8 @@ pub enum Sets {
     Effects,
     /// The place at which the command runs: a string.
     On,
+    /// Whether the times of the output are recorded: a boolean.
+    Record,
     /// Nothing; it is accepted.
     Nothing,
 }
@@ -148,6 +150,7 @@ impl Sets {
                 request.effects = Some(one_of(effects, &Effects::NAMES, name, &word)?);
             }
             Self::On => request.on = Some(text()?).filter(|place| !place.is_empty()),
+            Self::Record => request.record = Some(truth(name, value)?),
             Self::Nothing => {}
             Self::Restart => request.restart |= truth(name, value)?,
             Self::IsInput => {
@@ -160,11 +163,7 @@ impl Sets {
             }
             Self::Head => request.head = Some(lines(name, value)?),
             Self::Tail => request.tail = Some(lines(name, value)?),
-            Self::OnTimeout => {
-                let word = text()?;
-                let on_timeout = OnTimeout::from_name(&word);
-                request.on_timeout = Some(one_of(on_timeout, &OnTimeout::NAMES, name, &word)?);
-            }
+            Self::OnTimeout => request.on_timeout = Some(on_timeout(name, &text()?)?),
             Self::Env => read_variables(name, value, request)?,
         }
         Ok(())
@@ -211,6 +210,7 @@ impl Sets {
             | Self::Background
             | Self::StdinOpen
             | Self::Pty
+            | Self::Record
             | Self::Repeatable => {
                 json!({"type": "boolean", "default": false})
             }
@@ -256,6 +256,10 @@ fn read_variables(name: &str, value: &Value, request: &mut Request) -> Result<()
         request.env.push((variable.into(), text.into()));
     }
     Ok(())
+}
+
+fn on_timeout(name: &str, word: &str) -> Result<OnTimeout, Refusal> {
+    one_of(OnTimeout::from_name(word), &OnTimeout::NAMES, name, word)
 }
 
 /// What a word stands for, if it is one of these.

@@ -353,6 +353,7 @@ impl<'a> RcSource<'a> {
             limits,
             silence: None,
             quota: like.quota,
+            records: false,
             backgrounding: None,
             answer_by: None,
             job: like.job.clone(),

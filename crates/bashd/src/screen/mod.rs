@@ -252,6 +252,18 @@ impl Screen {
             .collect()
     }
 
+    /// Likewise, each with the column that it begins in.
+    pub fn columns_of(&self, row: u16) -> Vec<(u16, Cell)> {
+        let screen = self.emulator.screen();
+        let (_, columns) = screen.size();
+        let cells =
+            (0..columns.get()).filter_map(|column| Some((column, screen.cell(row, column)?)));
+        cells
+            .filter(|(_, cell)| !cell.is_wide_continuation())
+            .map(|(column, cell)| (column, look_of(cell)))
+            .collect()
+    }
+
     /// Scrolls back by this many rows, as far as there are any; 0 is the present.
     pub fn look_back(&mut self, rows: usize) {
         self.emulator.screen_mut().set_scrollback(rows);

@@ -37,6 +37,8 @@ const OF_THE_USER: &[&str] = &[
     "crates/bashd-cli/src/config/edit.rs",
     "crates/bashd-cli/src/notify.rs",
     "crates/bashd-cli/src/pager.rs",
+    // A client whose session is recorded or played.
+    "crates/bashd-cli/src/tape/client.rs",
 ];
 
 /// Documents and how many lines they may have, so that they stay read.

@@ -35,6 +35,7 @@ impl From<&CallMessage> for Terms {
             drain_finish_us: message.drain_finish_us,
             survivors: message.survivors,
             goes_to_background: false,
+            records: message.records,
         }
     }
 }

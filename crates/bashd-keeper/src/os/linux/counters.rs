@@ -1,8 +1,8 @@
 //! The counters of a spool: one page that keeper and readers share.
 //!
 //! One writer (the keeper), any number of readers. The memfd behind the page also holds, after it,
-//! the bytes kept in memory when the disk fails and the line index; both are accessed by
-//! `pread`/`pwrite`, so only this page is mapped.
+//! the bytes kept in memory when the disk fails, the line index, and the times of a run that is
+//! recorded; all are accessed by `pread`/`pwrite`, so only this page is mapped.
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -34,6 +34,10 @@ pub struct Counters {
     pub head_capacity: AtomicU64,
     /// Capacity of the ring.
     pub ring_capacity: AtomicU64,
+    /// Where the times are in the file behind the page; 0 if none are recorded.
+    pub times_at: AtomicU64,
+    /// How many bytes of times there are; stored after the bytes themselves.
+    pub times_bytes: AtomicU64,
 }
 
 /// Stands in for a page that cannot be mapped: it says that nothing was stored.
@@ -46,6 +50,8 @@ static NOTHING: Counters = Counters {
     errno: AtomicU64::new(0),
     head_capacity: AtomicU64::new(0),
     ring_capacity: AtomicU64::new(0),
+    times_at: AtomicU64::new(0),
+    times_bytes: AtomicU64::new(0),
 };
 
 /// The page and the memfd behind it. Most commands write little or nothing, so a reader maps the

@@ -344,6 +344,7 @@ fn message(plan: &Plan, session: &SessionPlan, form: CallForm, telling: Telling)
         drain_total_us: micros(plan.limits.drain_total),
         drain_finish_us: micros(plan.limits.drain_finish),
         survivors: plan.limits.survivors,
+        records: plan.records,
     }
 }
 

@@ -33,6 +33,9 @@ pub struct OutputRules {
     /// When the whole output is stored.
     #[serde(default)]
     pub artifacts: ArtifactsWhen,
+    /// Whether the whole output is stored with its times (`docs/recording.md`).
+    #[serde(default)]
+    pub recording: bool,
     /// Whether the output of known tools is shown in fewer tokens.
     #[serde(default)]
     pub minimize: MinimizeSwitch,

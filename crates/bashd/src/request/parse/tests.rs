@@ -247,7 +247,7 @@ fn an_unknown_parameter_is_refused_in_each_profiles_words() {
     let texts = [
         (
             "default",
-            "there is no parameter `colour`; there are command, cwd, env, timeout, on_timeout, wait_max, background, until, stdin, pty, session, stdin_open, needs, repeatable, effects, on",
+            "there is no parameter `colour`; there are command, cwd, env, timeout, on_timeout, wait_max, background, until, stdin, pty, session, stdin_open, needs, repeatable, effects, on, record",
         ),
         ("voice", "Unknown parameter 'colour'"),
         ("harness", "invalid input: unknown parameter \"colour\""),

@@ -1,0 +1,250 @@
+//! Writes a tape: every message that goes by, without secrets.
+
+use super::{TapedProtocol, VERSION};
+use crate::print::Printer;
+use bashd::secrets::{KnownSecrets, is_credential};
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The longest message that is recorded.
+const LONGEST: usize = 32 << 20;
+
+/// Between a server and its client.
+pub(crate) struct TapeRecorder {
+    known: KnownSecrets,
+    tape: Mutex<TapeFile>,
+}
+
+struct TapeFile {
+    file: File,
+    heard: LineBuffer,
+    said: LineBuffer,
+    has_failed: bool,
+}
+
+#[derive(Default)]
+struct LineBuffer {
+    begun: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl LineBuffer {
+    /// The lines that these bytes end.
+    fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        let mut parts = bytes.split(|byte| *byte == b'\n').peekable();
+        while let Some(part) = parts.next() {
+            self.is_too_long |= self.begun.len() + part.len() > LONGEST;
+            if self.is_too_long {
+                self.begun.clear();
+            } else {
+                self.begun.extend_from_slice(part);
+            }
+            if parts.peek().is_some() {
+                let line = std::mem::take(&mut self.begun);
+                let is_too_long = std::mem::take(&mut self.is_too_long);
+                if is_too_long {
+                    lines.push(b"too long to be recorded".to_vec());
+                } else if !line.trim_ascii().is_empty() {
+                    lines.push(line);
+                }
+            }
+        }
+        lines
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Client,
+    Server,
+}
+
+impl TapeRecorder {
+    /// A new tape, which only its user can read.
+    pub(super) fn create(
+        path: &Path,
+        protocol: TapedProtocol,
+        known: KnownSecrets,
+    ) -> io::Result<Self> {
+        let mut file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)?;
+        let version = env!("CARGO_PKG_VERSION");
+        let header = json!({"bashd_tape": VERSION, "protocol": protocol.name(), "bashd": version});
+        writeln!(file, "{header}")?;
+        Ok(Self {
+            known,
+            tape: Mutex::new(TapeFile {
+                file,
+                heard: LineBuffer::default(),
+                said: LineBuffer::default(),
+                has_failed: false,
+            }),
+        })
+    }
+
+    fn pass(&self, side: Side, bytes: &[u8]) {
+        let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
+        let (lines, name) = match side {
+            Side::Client => (tape.heard.push(bytes), "client"),
+            Side::Server => (tape.said.push(bytes), "server"),
+        };
+        for line in lines {
+            let message = serde_json::from_slice(&line)
+                .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&line).into_owned()));
+            let mut entry = Map::new();
+            entry.insert(name.to_owned(), self.hidden(message));
+            let mut text = Value::Object(entry).to_string();
+            text.push('\n');
+            // Whole lines at once: a server that is killed leaves a tape that can be read.
+            if let Err(error) = tape.file.write_all(text.as_bytes())
+                && !std::mem::replace(&mut tape.has_failed, true)
+            {
+                Printer::err(&format!("bashd: the tape is not whole: {error}\n"));
+            }
+        }
+    }
+
+    /// The message without secrets.
+    fn hidden(&self, mut message: Value) -> Value {
+        self.learn(&message);
+        let secrets = self.known.now();
+        hide(&mut message, &mut |text| secrets.hide(text).into_owned());
+        message
+    }
+
+    /// Learns what this message says to be secret, before the server does: the values of
+    /// credentials, of secrets that a host registers, and of what it names when it connects.
+    fn learn(&self, message: &Value) {
+        let mut found = Vec::new();
+        look_for_secrets(message, &mut found);
+        for (name, value) in found {
+            // What is too short to be hidden is no secret either.
+            let _ = self.known.register(&name, &value);
+        }
+    }
+}
+
+fn look_for_secrets(value: &Value, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Array(values) => values
+            .iter()
+            .for_each(|value| look_for_secrets(value, found)),
+        Value::Object(fields) => {
+            let text = |name: &str| fields.get(name).and_then(Value::as_str);
+            if let ("secret", Some(name), Some(value)) = (
+                text("type").unwrap_or_default(),
+                text("name"),
+                text("value"),
+            ) {
+                found.push((name.to_owned(), value.to_owned()));
+            }
+            for (name, value) in fields {
+                if name == "bashd/secrets"
+                    && let Value::Object(given) = value
+                {
+                    for (name, value) in given {
+                        let value = value.as_str().unwrap_or_default();
+                        found.push((name.clone(), value.to_owned()));
+                    }
+                }
+                if let Value::String(value) = value
+                    && name.chars().any(|one| one.is_ascii_uppercase())
+                    && is_credential(name, value)
+                {
+                    found.push((name.clone(), value.clone()));
+                }
+                look_for_secrets(value, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Replaces every text.
+pub(super) fn hide(value: &mut Value, hidden: &mut dyn FnMut(&str) -> String) {
+    match value {
+        Value::String(text) => *text = hidden(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| hide(value, hidden)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| hide(value, hidden)),
+        _ => {}
+    }
+}
+
+/// What a server reads, with a copy on the tape.
+pub(crate) struct TapedIn<R>(pub(crate) R, pub(crate) Arc<TapeRecorder>);
+
+/// What a server writes to, with a copy on the tape.
+pub(crate) struct TapedOut<W>(pub(crate) W, pub(crate) Arc<TapeRecorder>);
+
+impl<R: Read> Read for TapedIn<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(buffer)?;
+        self.1
+            .pass(Side::Client, buffer.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+}
+
+impl<W: Write> Write for TapedOut<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.0.write(bytes)?;
+        self.1
+            .pass(Side::Server, bytes.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for TapedIn<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.0).poll_read(context, buffer);
+        let came = buffer.filled().get(before..).unwrap_or_default();
+        if !came.is_empty() {
+            self.1.pass(Side::Client, came);
+        }
+        polled
+    }
+}
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for TapedOut<W> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.0).poll_write(context, bytes);
+        if let Poll::Ready(Ok(count)) = &polled {
+            self.1
+                .pass(Side::Server, bytes.get(..*count).unwrap_or_default());
+        }
+        polled
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}

@@ -89,7 +89,7 @@ fn a_secret_is_replaced_even_if_it_came_in_parts() {
         5,
     );
     let mut secrets = Secrets::default();
-    secrets.register("KEY", "s3cr3t-value-99").unwrap();
+    secrets.register(&[("KEY", "s3cr3t-value-99")]).unwrap();
     run.veil = Veil::over(Arc::new(secrets));
     let all: String = told(&run)
         .into_iter()

@@ -11,6 +11,7 @@ mod grants;
 mod init;
 mod jobs;
 mod limits;
+mod map;
 mod parse;
 mod places;
 mod servers;
@@ -30,6 +31,7 @@ pub(crate) use jobs::{
     JobsSend, JobsWait,
 };
 use limits::Limiting;
+pub(crate) use map::{MapOptions, ResultOrderName, RetriedItems};
 pub(crate) use places::{PlacesAction, PlacesCheck, PlacesOptions};
 pub(crate) use servers::{Acp, Mcp, Rpc, Serving};
 use std::ffi::OsString;
@@ -99,6 +101,7 @@ pub(crate) enum ColorWhen {
 pub(crate) enum Subcommand {
     Run(RunOptions),
     Try(TryOptions),
+    Map(MapOptions),
     Changes(ChangesOptions),
     Undo(UndoOptions),
     Mcp(Mcp),
@@ -154,6 +157,7 @@ impl Subcommand {
         match self {
             Self::Run(run) => Some(&run.everywhere),
             Self::Try(tried) => Some(&tried.run.everywhere),
+            Self::Map(map) => Some(&map.everywhere),
             Self::Changes(changes) => Some(changes.everywhere()),
             Self::Undo(undo) => Some(&undo.everywhere),
             Self::Mcp(mcp) => Some(&mcp.everywhere),

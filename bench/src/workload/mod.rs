@@ -10,6 +10,7 @@ pub(crate) mod idle;
 mod jobs;
 mod lines;
 mod many;
+mod map;
 mod mcp;
 mod minimize;
 mod one_shot;
@@ -131,6 +132,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "mcp",
         about: "`bashd mcp` on stdin and stdout",
         run: mcp::run,
+    },
+    Workload {
+        name: "map",
+        about: "`true` for each of 1,000 items",
+        run: map::run,
     },
     Workload {
         name: "places",

@@ -11,6 +11,7 @@ mod grants;
 mod init;
 mod jobs;
 mod limits;
+mod map;
 mod parse;
 mod places;
 mod recording;
@@ -32,6 +33,7 @@ pub(crate) use jobs::{
     JobsSend, JobsWait,
 };
 use limits::Limiting;
+pub(crate) use map::{MapOptions, ResultOrderName, RetriedItems};
 pub(crate) use places::{PlacesAction, PlacesCheck, PlacesOptions};
 pub(crate) use recording::{ExportOptions, ReplayOptions};
 pub(crate) use servers::{Acp, Mcp, Rpc, Serving};
@@ -103,6 +105,7 @@ pub(crate) enum ColorWhen {
 pub(crate) enum Subcommand {
     Run(RunOptions),
     Try(TryOptions),
+    Map(MapOptions),
     Changes(ChangesOptions),
     Undo(UndoOptions),
     Mcp(Mcp),
@@ -163,6 +166,7 @@ impl Subcommand {
         match self {
             Self::Run(run) => Some(&run.everywhere),
             Self::Try(tried) => Some(&tried.run.everywhere),
+            Self::Map(map) => Some(&map.everywhere),
             Self::Changes(changes) => Some(changes.everywhere()),
             Self::Undo(undo) => Some(&undo.everywhere),
             Self::Mcp(mcp) => Some(&mcp.everywhere),

@@ -8,8 +8,8 @@ use crate::print::Printer;
 use crate::settings::ConfigInForce;
 use crate::{
     acp, changes, check, complete, completions, config, confine, console, doctor, grants, hook,
-    init, jobs, log, man, mcp, minimize, outpost, places, profiles, recording, rpc, rules, run,
-    schema, stats, tape, terminal, top,
+    init, jobs, log, man, map, mcp, minimize, outpost, places, profiles, recording, rpc, rules,
+    run, schema, stats, tape, terminal, top,
 };
 use bashd::KeeperSource;
 use bashd::changes::Effects;
@@ -56,6 +56,7 @@ pub(crate) fn dispatch(
             let effects = Some(Effects::Hold);
             run::run(keeper, (&arguments.run, effects), settings()?, printer)
         }
+        Subcommand::Map(arguments) => map::map(arguments, settings()?, printer),
         Subcommand::Changes(arguments) => changes::changes(arguments, &settings()?, printer),
         Subcommand::Undo(arguments) => changes::undo(arguments, &settings()?, printer),
         Subcommand::Mcp(arguments) => mcp::mcp(arguments, settings()?, printer),

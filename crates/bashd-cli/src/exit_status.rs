@@ -11,6 +11,7 @@ use std::process::ExitCode;
 /// | 0 | everything else: done |
 /// | 1 | `doctor`: something that bashd needs is missing; `init`: something was left undone; `jobs wait`, `jobs screen`: a job ended before the condition was met; `minimize test`: a filter fails its test; `log --verify`: a record is altered or missing; `changes apply`, `undo`: somebody changed a file since |
 /// | 2 | `hook`: the tool call is blocked |
+/// | 123 | `map`: an item failed or is lost, or some did not begin |
 /// | 124 | `run`: the deadline ended the command; `jobs wait`, `jobs screen`: the condition was not met in time |
 /// | 125 | bashd failed, or the request or the usage was invalid |
 /// | 126 | `run`, `check`: a rule denied the command |
@@ -32,6 +33,8 @@ pub(crate) enum ExitStatus {
     Command(u8),
     /// This signal ended the command.
     Signal(u8),
+    /// `map`: an item failed or is lost, or some did not begin.
+    ItemsFailed,
     /// The deadline ended the command.
     TimedOut,
     /// bashd failed, or the request or the usage was invalid.
@@ -73,6 +76,7 @@ impl ExitStatus {
             Self::Blocked => 2,
             Self::Command(status) => status,
             Self::Signal(signal) => signal.saturating_add(128),
+            Self::ItemsFailed => 123,
             Self::TimedOut => 124,
             Self::Failed => 125,
             Self::Denied => 126,
@@ -99,6 +103,7 @@ mod tests {
             (ExitStatus::Blocked, 2),
             (ExitStatus::Command(7), 7),
             (ExitStatus::Signal(9), 137),
+            (ExitStatus::ItemsFailed, 123),
             (ExitStatus::TimedOut, 124),
             (ExitStatus::Failed, 125),
             (ExitStatus::Denied, 126),

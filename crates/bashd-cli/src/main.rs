@@ -23,6 +23,7 @@ mod jobs;
 mod judging;
 mod log;
 mod man;
+mod map;
 mod mcp;
 mod minimize;
 mod notify;

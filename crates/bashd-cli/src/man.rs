@@ -65,6 +65,10 @@ const STATUSES: &[(&str, &str)] = &[
     ),
     ("2", "hook: the tool call is blocked"),
     (
+        "123",
+        "map: an item failed or is lost, or some did not begin",
+    ),
+    (
         "124",
         "run: the deadline ended the command; jobs wait, jobs screen: the condition was not met in time",
     ),

@@ -52,6 +52,8 @@ pub enum ErrorKind {
     Place,
     /// Nobody knows how the command ended at its place.
     PlaceLost,
+    /// A rule denies what was to be begun; nothing ran.
+    Denied,
     /// Something else the operating system refused.
     Io,
 }

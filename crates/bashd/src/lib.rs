@@ -44,6 +44,7 @@ pub mod exec;
 pub mod feed;
 pub mod jobs;
 pub mod ledger;
+pub mod map;
 mod near;
 pub mod notice;
 pub mod outpost;

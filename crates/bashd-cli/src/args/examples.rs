@@ -12,6 +12,13 @@ const EXAMPLES: &[(&str, [&str; 2])] = &[
         ],
     ),
     (
+        "map",
+        [
+            "ls *.png | bashd map --jobs 8 'optipng -quiet {}'",
+            "bashd map --on gpu --name sweep ./train.sh < seeds",
+        ],
+    ),
+    (
         "mcp",
         ["bashd mcp", "bashd mcp --profile claude-code --http 8080"],
     ),

@@ -9,7 +9,7 @@ mod engine;
 mod live;
 mod show;
 mod typing;
-mod words;
+pub(crate) mod words;
 
 use crate::args::{OnTimeoutName, RunOptions};
 use crate::exit_status::ExitStatus;

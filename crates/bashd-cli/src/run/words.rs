@@ -16,7 +16,7 @@ const RESERVED: [&str; 24] = [
 ];
 
 /// The script that these words are.
-pub(super) fn script(words: &[OsString]) -> Result<String, Failure> {
+pub(crate) fn script(words: &[OsString]) -> Result<String, Failure> {
     match words {
         [] => Err(Failure::new(
             FailureKind::Usage,

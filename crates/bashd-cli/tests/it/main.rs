@@ -32,6 +32,7 @@
 //! | `hook` | `hook`: its answers to every agent, and that it never fails open |
 //! | `in_the_way` | what lies in the place of a file of ours, or holds its lock |
 //! | `init` | `init`: files of agents before and after, and what is left alone |
+//! | `map` | `map`: order, statuses, failures; killed and resumed, each item at most once; places |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
 //! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
 //! | `names` | help, manual pages, completions: examples, sections, names; slips |
@@ -96,6 +97,7 @@ mod jobs_screen;
 mod jobs_upgrade;
 mod ledger;
 mod log;
+mod map;
 mod mcp;
 mod minimize;
 mod names;

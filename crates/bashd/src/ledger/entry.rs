@@ -7,6 +7,7 @@
 use super::outlasting::OutlastingRun;
 use super::record::{MinimizedOutput, cut};
 use super::{Ledger, Record, RecordedOutcome};
+use crate::engine::ItemRecord;
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit};
 use crate::feed::{self, CallAsks, CallBegun, CallEnded, Feed, FeedEvent, FeedRecord};
@@ -44,6 +45,8 @@ pub(crate) struct LedgerEntry<'a> {
     pub(crate) place: Option<String>,
     /// Whether agents should not be told of it.
     pub(crate) is_kept_out: bool,
+    /// What is recorded of it, if it is an item of a map.
+    pub(crate) recorded: Option<ItemRecord>,
     /// Values that must not be written, those of the call's own variables among them.
     pub(crate) secrets: Arc<Secrets>,
     /// Front end and client; empty until the call was read.
@@ -71,6 +74,7 @@ impl<'a> LedgerEntry<'a> {
             cwd: PathBuf::new(),
             place: None,
             is_kept_out: false,
+            recorded: None,
             secrets: ledger.secrets(),
             owner: String::new(),
             session: None,
@@ -241,7 +245,16 @@ impl<'a> LedgerEntry<'a> {
         if record.outcome != RecordedOutcome::GoesOn {
             self.tell_ended(&record, reply.job.as_deref());
         }
-        self.ledger.record(&record)
+        let is_recorded = match self.recorded {
+            None => true,
+            Some(ItemRecord::IfFailed) => record.failed(),
+            Some(ItemRecord::Never) => false,
+        };
+        if is_recorded {
+            self.ledger.record(&record)
+        } else {
+            None
+        }
     }
 
     fn hidden(&self, text: &str) -> String {

@@ -393,6 +393,7 @@ impl ErrorTexts {
             | ErrorKind::Job
             | ErrorKind::Io
             | ErrorKind::Place
+            | ErrorKind::Denied
             | ErrorKind::Confinement => &self.io,
         };
         let detail = error.to_string();

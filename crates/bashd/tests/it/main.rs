@@ -20,6 +20,7 @@
 //! | `jobs` | background work: made, found, followed, waited for, answered and ended; survival of the host |
 //! | `long_commands` | commands too long for one argument, in every shell of every profile |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
+//! | `map` | an item in the command of a map, as a real shell reads it |
 //! | `minimize_calls` | calls whose output is minimized: stored first, shown in less, switched off |
 //! | `minimize_footers` | recorded outputs through the engine: every number of a shortened reply holds |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
@@ -74,6 +75,7 @@ mod interceptor;
 mod jobs;
 mod long_commands;
 mod many_calls;
+mod map;
 mod minimize_calls;
 mod minimize_footers;
 mod oracle;

@@ -131,7 +131,7 @@ impl TapeRecorder {
         look_for_secrets(message, &mut found);
         for (name, value) in found {
             // What is too short to be hidden is no secret either.
-            let _ = self.known.register(&name, &value);
+            let _ = self.known.register(&[(&name, &value)]);
         }
     }
 }

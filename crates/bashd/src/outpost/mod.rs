@@ -11,7 +11,7 @@ mod facts;
 mod hold;
 mod runs;
 
-pub use hold::{Dialled, dial, listener_of_stdin};
+pub use hold::{Dialled, dial, join, listener_of_stdin};
 
 use crate::config::Surroundings;
 use crate::engine::Engine;

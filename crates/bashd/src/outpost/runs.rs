@@ -350,7 +350,7 @@ impl EventFeed {
                     text,
                 },
                 Event::Excerpt(excerpt) => FarEvent::Excerpt(excerpt),
-                Event::Terminal { .. } | Event::Finished(_) => continue,
+                Event::Preparing { .. } | Event::Terminal { .. } | Event::Finished(_) => continue,
             });
         }
     }

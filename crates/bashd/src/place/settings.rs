@@ -1,5 +1,7 @@
 //! What is configured about places, and what of the configuration travels with an order.
 
+use super::container::ContainerSettings;
+use super::kubernetes::PodSettings;
 use super::program::ProgramSources;
 use crate::config::{Config, ConfinementSettings, EnvSettings};
 use crate::jobs::JobLimits;
@@ -54,6 +56,10 @@ pub enum PlaceKind {
         /// bashd there, if it is installed.
         bin: Option<String>,
     },
+    /// By podman or docker.
+    Container(ContainerSettings),
+    /// By kubectl.
+    Kubernetes(PodSettings),
 }
 
 impl PlaceKind {
@@ -62,6 +68,8 @@ impl PlaceKind {
         match self {
             Self::Pipe { .. } => "pipe",
             Self::Ssh { .. } => "ssh",
+            Self::Container(_) => "container",
+            Self::Kubernetes(_) => "kubernetes",
         }
     }
 }
@@ -83,6 +91,21 @@ impl PlaceSettings {
             upload_to: None,
             programs: ProgramSources::default(),
         }
+    }
+
+    /// The same for who is in this directory: a container may have it as its workspace.
+    pub(crate) fn for_directory(mut self, here: &Path) -> Self {
+        if let PlaceKind::Container(ContainerSettings {
+            workspace: Some(workspace),
+            ..
+        }) = &self.kind
+        {
+            let ours = (here.to_owned(), workspace.clone());
+            if !self.map.contains(&ours) {
+                self.map.push(ours);
+            }
+        }
+        self
     }
 
     /// The directory there that a directory here is, by the longest prefix that is mapped.

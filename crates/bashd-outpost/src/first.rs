@@ -63,7 +63,11 @@ pub(super) fn hold(work: &OutpostWork) -> io::Result<()> {
                 () = tokio::time::sleep_until(late), if until.is_some() => break,
             }
         }
-        Ok(())
+        match until {
+            // That is no success, and whoever keeps us shows its status.
+            Some(_) => Err(io::Error::other("it was told to end")),
+            None => Ok(()),
+        }
     })
 }
 

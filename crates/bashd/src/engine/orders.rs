@@ -16,6 +16,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
+/// What is said of a command that another shell than it was written for ran.
+const NO_BASH: &str = "there is no bash at this place: sh ran the command";
+
 /// A plan that was carried out, or not.
 pub(crate) type CarriedOut = (Outline, Result<PlanOutcome, RunFailure>);
 
@@ -82,7 +85,14 @@ impl EngineCore {
                 run.masks.add_definitions(&String::from_utf8_lossy(&text));
             }
         }
-        Ok((Outline::of(&plan, &run), run))
+        let mut outline = Outline::of(&plan, &run);
+        let other = order.settings.other_shell();
+        if other.is_some_and(|other| self.config.shell.as_deref() == Some(other))
+            && plan.shell.name == "sh"
+        {
+            outline.notes.push(NO_BASH.to_owned());
+        }
+        Ok((outline, run))
     }
 
     /// A profile as the near side has it.

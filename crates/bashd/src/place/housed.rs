@@ -172,16 +172,27 @@ impl FarPlace {
             }
             HouseState::Running if failure.was_killed => Ok(step),
             HouseState::Running => {
-                let has_no_shell = step == HouseStep::Enter && lacks_shell(&failure.error);
-                if has_no_shell && self.copy_in(house).await? {
+                let lacks_shell = step == HouseStep::Enter && lacks_shell(&failure);
+                if lacks_shell && self.copy_in(house).await? {
                     return Ok(HouseStep::EnterCopied);
                 }
-                Err(self.with_word_of_node(house, failure.error).await)
+                let error = if step == HouseStep::EnterCopied {
+                    unfit(&failure.error)
+                } else {
+                    failure.error
+                };
+                Err(self.with_word_of_node(house, error).await)
+            }
+            HouseState::Stopped(word) | HouseState::Absent(word)
+                if may_make && step == HouseStep::Make && matches!(house, House::Pod(..)) =>
+            {
+                let text = format!("{word}; {}", failure.error);
+                Err(Error::new(ErrorKind::Place, text))
             }
             // What was made and could not run is of no use to anybody.
             HouseState::Stopped(_) if may_make && step == HouseStep::Make => {
                 self.remove(house).await;
-                Err(failure.error)
+                Err(unfit(&failure.error))
             }
             HouseState::Stopped(_) if may_make && step == HouseStep::Wake => Err(failure.error),
             HouseState::Stopped(_) if may_make => match house {
@@ -267,6 +278,7 @@ impl FarPlace {
         let failed = |text: String| DialFailure {
             error: Error::new(ErrorKind::Place, text),
             was_killed: false,
+            had_begun: false,
         };
         self.tell(&house.starting());
         let manifest = settings.manifest(called, &self.settings, program);
@@ -438,9 +450,16 @@ impl FarPlace {
 }
 
 /// Whether there was no shell to find a program by.
-fn lacks_shell(error: &Error) -> bool {
-    let text = error.to_string();
+fn lacks_shell(failure: &DialFailure) -> bool {
+    let text = failure.error.to_string().to_lowercase();
     let is_missing = ["not found", "no such file"];
-    let text = text.to_lowercase();
-    text.contains("/bin/sh") && is_missing.iter().any(|word| text.contains(word))
+    let is_missing = is_missing.iter().any(|word| text.contains(word));
+    !failure.had_begun && text.contains("/bin/sh") && is_missing
+}
+
+/// What may be wrong with a program that was put somewhere and does not run.
+fn unfit(error: &Error) -> Error {
+    let text =
+        format!("{error}; can the program run there (only a static one needs no libraries)?");
+    Error::new(ErrorKind::Place, text)
 }

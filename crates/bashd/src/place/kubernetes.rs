@@ -212,7 +212,15 @@ impl PodSettings {
         let pod: Value = serde_json::from_str(pod).unwrap_or_default();
         let status = &pod["status"];
         let phase = status["phase"].as_str().unwrap_or("nothing of its phase");
-        let says = |what: &str| format!("Kubernetes says of the pod `{called}`: {what}");
+        let is_leaving = pod["metadata"]["deletionTimestamp"].is_string();
+        let says = |what: &str| {
+            let leaving = if is_leaving {
+                ", it is being deleted"
+            } else {
+                ""
+            };
+            format!("Kubernetes says of the pod `{called}`: {what}{leaving}")
+        };
         let own = self.pod.is_none().then_some(CONTAINER);
         let named = self.container.as_deref().or(own);
         let containers = status["containerStatuses"].as_array();
@@ -235,8 +243,8 @@ impl PodSettings {
         if matches!(phase, "Failed" | "Succeeded") {
             return HouseState::Stopped(says(phase));
         }
-        if pod["metadata"]["deletionTimestamp"].is_string() {
-            return HouseState::Held(says("it is being deleted"));
+        if is_leaving {
+            return HouseState::Held(says(phase));
         }
         if let Some(last) = container.map(|one| &one["lastState"]["terminated"])
             && last.is_object()

@@ -182,6 +182,7 @@ impl FarPlace {
             DialFailure {
                 error: Error::io(ErrorKind::Place, format!("start {program}"), error),
                 was_killed: false,
+                had_begun: false,
             }
         };
         let (carrier, stream) = Carrier::start(words, &self.env).map_err(failed)?;
@@ -192,6 +193,7 @@ impl FarPlace {
             mark,
             program,
             connect,
+            had_begun: false,
         };
         tokio::select! {
             greeted = greeter.greet() => greeted,

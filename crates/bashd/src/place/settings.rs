@@ -154,6 +154,9 @@ pub(crate) struct OrderSettings {
     auto_background: Option<Duration>,
     job_limits: JobLimits,
     longest_job: Duration,
+    /// Whether `sh` will do where there is no bash, for profiles whose shell can be chosen.
+    #[serde(default)]
+    sh_will_do: bool,
 }
 
 impl OrderSettings {
@@ -178,7 +181,19 @@ impl OrderSettings {
             auto_background: config.auto_background,
             job_limits: config.jobs.limits,
             longest_job: config.jobs.max_time,
+            sh_will_do: false,
         }
+    }
+
+    /// The same at a place of this kind: what is made of an image often has no bash.
+    pub(crate) fn at(mut self, kind: &PlaceKind) -> Self {
+        self.sh_will_do = matches!(kind, PlaceKind::Container(_) | PlaceKind::Kubernetes(_));
+        self
+    }
+
+    /// The shell of such orders where there is no bash, if another will do.
+    pub(crate) fn other_shell(&self) -> Option<&'static str> {
+        (self.sh_will_do && self.shell.is_none()).then_some("sh")
     }
 
     /// The configuration of an outpost's engine for such orders. Records, and what output is stored

@@ -15,10 +15,12 @@
 //! | `liar` | (no tests) what lies |
 //! | `oracle` | none: the scripts of the oracle through an outpost on this machine |
 //! | `agent` | a whole agent loop with its carrier killed |
+//! | `containers` | containers, by podman (13, 16); `./test --with containers` |
 
 mod absence;
 mod agent;
 mod carriers;
+mod containers;
 mod distance;
 mod furnishing;
 mod hostile;

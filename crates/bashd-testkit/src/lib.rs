@@ -12,6 +12,7 @@
 //! | [`far_machine`] | a machine of its own root, processes, network and sshd, by namespaces |
 //! | [`podman`] | containers, by a podman of the test's own |
 //! | [`small_root`] | a root directory out of this machine's own programs |
+//! | [`cluster`] | a Kubernetes of one node |
 //! | [`slow_wire`] | a wire to it that is long |
 //! | [`cases`] | data-driven cases from TOML files |
 //! | [`forked`] | a fork without exec, as some hosts make it |
@@ -30,6 +31,7 @@
 
 pub mod binary;
 pub mod cases;
+pub mod cluster;
 pub mod far_machine;
 pub mod forked;
 pub mod home;
@@ -47,6 +49,7 @@ pub mod sources;
 pub mod unprivileged;
 
 pub use binary::{Binary, Transcript};
+pub use cluster::Cluster;
 pub use far_machine::FarMachine;
 pub use home::Home;
 pub use keeper_hook::MARK;

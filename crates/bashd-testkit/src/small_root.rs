@@ -9,7 +9,8 @@ use std::process::Command;
 /// Programs of a root that has everything which tests ask for.
 pub const USUAL: &[&str] = &[
     "bash", "sh", "cat", "chmod", "echo", "grep", "gzip", "head", "hostname", "id", "kill", "ls",
-    "mkdir", "mv", "rm", "seq", "sleep", "sort", "tail", "touch", "true", "uname", "wc", "yes",
+    "mkdir", "mv", "rm", "seq", "setsid", "sleep", "sort", "tail", "touch", "true", "uname", "wc",
+    "yes",
 ];
 
 /// Makes one with these programs, and the libraries of `like`. Its users are root and `u` (1000).

@@ -2,6 +2,7 @@
 
 use super::drafting::{BeforeStart, DraftParts};
 use super::{Engine, EngineCore};
+use crate::config::Surroundings;
 use crate::error::{Error, ErrorKind};
 use crate::exec::{self, OutputWatch, PlanOutcome, RunFailure};
 use crate::guard::safe_mode::{RunForm, SafeMode};
@@ -51,8 +52,17 @@ impl EngineCore {
             let error = Error::new(ErrorKind::Place, "the order's id is none");
             Ending::Failed(error, None)
         })?;
-        let (request, command, accepted) = (order.request(), order.command(), order.accepted());
+        let (mut request, command, accepted) = (order.request(), order.command(), order.accepted());
         let session = plan::session_of(&profile, &request, &order.owner);
+        // A session begins there, and stays where its calls go.
+        let assumed = order.assumed_cwd().filter(|_| session.is_some());
+        let surroundings = assumed.map(|cwd| {
+            request.cwd = None;
+            Surroundings {
+                cwd,
+                env: self.surroundings.env.clone(),
+            }
+        });
         let ticket = session.map(|session| self.sessions.turns.arrive(session));
         let asked = (&request, &accepted);
         self.turn(ticket.as_ref(), &profile, asked, cancel).await?;
@@ -63,6 +73,7 @@ impl EngineCore {
         let setting = Setting {
             granted: &order.granted,
             is_guarded: Some(order.is_guarded),
+            surroundings: surroundings.as_ref().unwrap_or(&self.surroundings),
             ..self.setting((&id, &secrets), &form, &order.owner, order.shape)
         };
         let parts = DraftParts {

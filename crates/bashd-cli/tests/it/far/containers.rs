@@ -525,6 +525,49 @@ fn small_busybox() -> PathBuf {
         .unwrap()
 }
 
+/// A kernel that has no pidfd, as gVisor's.
+const WITHOUT_PIDFD: &str = r#"{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{
+    "names": ["pidfd_open", "pidfd_send_signal", "pidfd_getfd"],
+    "action": "SCMP_ACT_ERRNO", "errnoRet": 38}]}"#;
+
+#[test]
+fn fault_19_without_pidfd_trees_are_held_less_well_which_every_reply_says() {
+    loudly("gVisor itself is NOT tested: a container whose kernel hides pidfd stands for it");
+    let Some(boxes) = whole(PodmanUser::Rootless) else {
+        return;
+    };
+    let profile = boxes.rig.folder("seccomp").join("profile.json");
+    fs::write(&profile, WITHOUT_PIDFD).unwrap();
+    let option = format!("--security-opt=seccomp={}", profile.display());
+    let engine = boxes.own(|settings| settings.options = vec![option]);
+    let reply = boxes.run(&engine, "seq 1 3; exit 5");
+    assert_eq!(
+        (reply.exit_code, &*reply.output),
+        (Some(5), "1\n2\n3\n"),
+        "{reply:?}"
+    );
+    assert!(reply.text.contains("held by `subreaper` only"), "{reply:?}");
+    let facts = boxes.wait(engine.look_at("far")).unwrap().0;
+    assert_eq!(facts.trees, "subreaper");
+    // TERM arrives before KILL, also at processes that others left; nothing is left of the tree.
+    let script = "trap 'echo told >told; exit 1' TERM; (setsid sleep 777 & sleep 778 &); touch begun; sleep 600 & wait";
+    let mut request = Request::new(script).on("far");
+    request.timeout = Some(Duration::from_secs(1));
+    let begun = Instant::now();
+    let reply = boxes.wait(engine.run(request));
+    assert!(reply.timed_out, "{reply:?}");
+    assert!(begun.elapsed() < Duration::from_secs(1) + SLACK);
+    assert_eq!(
+        fs::read_to_string(boxes.shared.join("told")).unwrap(),
+        "told\n"
+    );
+    let left = boxes.run(
+        &engine,
+        "grep -l 'sleep.77' /proc/[0-9]*/cmdline 2>/dev/null; true",
+    );
+    assert!(!left.output.contains("/proc"), "{left:?}");
+}
+
 #[test]
 fn resources_of_a_container_hold_and_who_lacks_memory_is_told() {
     let Some(boxes) = whole(PodmanUser::Root) else {

@@ -15,6 +15,7 @@
 //! | `liar` | (no tests) what lies |
 //! | `oracle` | none: the scripts of the oracle through an outpost on this machine |
 //! | `agent` | a whole agent loop with its carrier killed |
+//! | `kubernetes` | pods, in a Kubernetes of one node (12); `./test --with kubernetes` |
 //! | `containers` | containers, by podman (13, 16); `./test --with containers` |
 
 mod absence;
@@ -24,6 +25,7 @@ mod containers;
 mod distance;
 mod furnishing;
 mod hostile;
+mod kubernetes;
 mod letting_in;
 mod liar;
 mod oracle;

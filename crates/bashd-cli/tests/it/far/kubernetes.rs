@@ -167,10 +167,7 @@ fn a_pod_of_our_own_runs_commands_as_asked_for_and_an_agent_does_not_notice_a_de
         )
         .unwrap();
     let container = &pod["spec"]["containers"][0];
-    assert_eq!(
-        container["resources"]["limits"]["memory"],
-        "256Mi".to_owned().replace("256Mi", "268435456")
-    );
+    assert_eq!(container["resources"]["limits"]["memory"], "256Mi");
     assert_eq!(container["resources"]["limits"]["cpu"], "500m");
     assert_eq!(pod["spec"]["serviceAccountName"], "robot");
     // Orphans are reaped.
@@ -274,8 +271,8 @@ fn fault_12_apiserver_kubelet_and_containerd_may_die_and_no_status_is_made_up() 
     assert_eq!(pods.run(&engine, "exit 2").exit_code, Some(2));
     for part in ["apiserver", "kubelet", "containerd"] {
         let (script, call) = ("echo begun; sleep 6; seq 1 3000; exit 7", engine.clone());
-        let request = Request::new(script).on("far");
-        let begun = std::time::Instant::now();
+        let limit = Duration::from_secs(20);
+        let request = Request::new(script).on("far").timeout(limit);
         let call = pods.runtime.spawn(async move { call.run(request).await });
         let late = std::time::Instant::now();
         wait_until("a while", || late.elapsed() > Duration::from_secs(1));
@@ -284,7 +281,6 @@ fn fault_12_apiserver_kubelet_and_containerd_may_die_and_no_status_is_made_up() 
         wait_until("a while", || late.elapsed() > Duration::from_secs(1));
         pods.cluster.start_again(part);
         let reply = pods.wait(call).unwrap();
-        eprintln!("{part}: {:?}", begun.elapsed());
         assert_eq!(
             (reply.exit_code, reply.output_lines),
             (Some(7), 3001),

@@ -16,7 +16,8 @@
 //! | `oracle` | none: the scripts of the oracle through an outpost on this machine |
 //! | `agent` | a whole agent loop with its carrier killed |
 //! | `kubernetes` | pods, in a Kubernetes of one node (12); `./test --with kubernetes` |
-//! | `containers` | containers, by podman (13, 16); `./test --with containers` |
+//! | `containers` | containers, by podman (13); `./test --with containers` |
+//! | `images` | images that lack something (16, 19); likewise |
 
 mod absence;
 mod agent;
@@ -25,6 +26,7 @@ mod containers;
 mod distance;
 mod furnishing;
 mod hostile;
+mod images;
 mod kubernetes;
 mod letting_in;
 mod liar;

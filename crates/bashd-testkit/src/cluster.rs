@@ -73,7 +73,7 @@ impl Cluster {
         let ends = files.map(|file| {
             let text = fs::read_to_string(file.path()).unwrap_or_default();
             let end = text.lines().last().unwrap_or_default().to_owned();
-            format!("{:?}: {end}", file.file_name())
+            format!("{}: {end}", file.path().display())
         });
         ends.collect::<Vec<_>>().join("; ")
     }

@@ -89,7 +89,8 @@ impl ContainerSettings {
             hash.update(&program.hash);
         }
         let digits = hash.finalize();
-        let digits: String = digits.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits: Vec<String> = digits.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = digits.concat();
         let digits = digits.get(..DIGITS).unwrap_or_default();
         format!("bashd-{}-{digits}", place.name)
     }
@@ -246,13 +247,15 @@ impl ContainerSettings {
             _ => return HouseState::Held(text),
         }
         if let Some(code) = code {
-            text.push_str(&format!(", with {code} as its own exit code"));
+            let code = code.to_string();
+            text.extend([", with ", &code, " as its own exit code"]);
         }
         if state["OOMKilled"] == true {
             text.push_str(", OOMKilled");
         }
         if let Some(error) = state["Error"].as_str().filter(|error| !error.is_empty()) {
-            text.push_str(&format!(", {}", crate::output::plain(error.as_bytes())));
+            text.push_str(", ");
+            text.push_str(&crate::output::plain(error.as_bytes()));
         }
         HouseState::Stopped(text)
     }

@@ -135,14 +135,9 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
                 let again = reach(place, late, cancel, &mut is_cancelled, grace).await;
                 link = match again {
                     Ok(reached) => reached,
-                    Err(NotReached::Over(word)) => {
+                    Err(not) => {
                         guard.is_over();
-                        return away.over(&word);
-                    }
-                    Err(NotReached::Late(why)) => {
-                        guard.is_over();
-                        let why = why.map_or(lost.clone(), |why| format!("{lost}; {why}"));
-                        return away.given_up(&why, is_cancelled);
+                        return away.not_reached(not, &lost, is_cancelled);
                     }
                 };
                 channel = link.open();
@@ -338,6 +333,15 @@ impl OrderedAway {
             self.place.cancel_later(&self.id);
         }
         self.unknown(why, is_cancelled)
+    }
+
+    /// Its place was not reached again.
+    fn not_reached(&self, not: NotReached, lost: &str, is_cancelled: bool) -> FarEnd {
+        match not {
+            NotReached::Over(word) => self.over(&word),
+            NotReached::Late(None) => self.given_up(lost, is_cancelled),
+            NotReached::Late(Some(why)) => self.given_up(&format!("{lost}; {why}"), is_cancelled),
+        }
     }
 
     /// Nothing runs there any more, and nobody knows how it ended.

@@ -259,13 +259,12 @@ impl FarPlace {
         if self.through.is_empty() {
             return (words, mark);
         }
-        match mark {
-            Some(mark) => (line::behind(words, &self.through), Some(mark)),
-            None => {
-                let (words, mark) = line::marked(&words);
-                (line::behind(words, &self.through), Some(mark))
-            }
-        }
+        let (words, mark) = if let Some(mark) = mark {
+            (words, mark)
+        } else {
+            line::marked(&words)
+        };
+        (line::behind(words, &self.through), Some(mark))
     }
 
     /// Makes a pod, and waits until it runs.

@@ -71,7 +71,8 @@ impl PodSettings {
         hash.update(self.manifest("", place, program).to_string());
         hash.update(format!("{} {user}", host.trim()));
         let digits = hash.finalize();
-        let digits: String = digits.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits: Vec<String> = digits.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = digits.concat();
         let digits = digits.get(..DIGITS).unwrap_or_default();
         // What a name may have there.
         let name = place.name.to_ascii_lowercase().replace('_', "-");

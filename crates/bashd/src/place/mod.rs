@@ -186,7 +186,7 @@ impl FarPlace {
             }
         };
         let (carrier, stream) = Carrier::start(words, &self.env).map_err(failed)?;
-        let telling = self.tell_of(carrier.teller());
+        let progress = self.tell_of(carrier.teller());
         let greeter = Greeter {
             carrier,
             stream,
@@ -196,8 +196,8 @@ impl FarPlace {
             had_begun: false,
         };
         tokio::select! {
-            greeted = greeter.greet() => greeted,
-            never = telling => match never {},
+            spoken = greeter.greet() => spoken,
+            never = progress => match never {},
         }
     }
 

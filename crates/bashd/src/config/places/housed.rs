@@ -113,7 +113,7 @@ fn container(table: &PlaceTable) -> Result<ContainerSettings, String> {
         if !path.is_absolute() {
             return Err(format!("{} must begin with a slash", path.display()));
         }
-        if !path.to_str().is_some_and(|path| !path.contains(':')) {
+        if path.to_str().is_none_or(|path| path.contains(':')) {
             let shown = path.display();
             return Err(format!("{shown} can't be mounted: it has a colon"));
         }
@@ -158,9 +158,8 @@ fn one_of(
     (first, one): (&str, &Option<String>),
     (second, other): (&str, &Option<String>),
 ) -> Result<(), String> {
-    let given = match (one, other) {
-        (Some(given), None) | (None, Some(given)) => given,
-        _ => return Err(format!("it needs either a `{first}` or an `{second}`")),
+    let ((Some(given), None) | (None, Some(given))) = (one, other) else {
+        return Err(format!("it needs either a `{first}` or an `{second}`"));
     };
     if given.is_empty() || given.starts_with('-') || given.contains(char::is_whitespace) {
         return Err(format!("`{given}` is no name"));

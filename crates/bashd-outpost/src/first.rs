@@ -89,9 +89,8 @@ fn end_all(until: Option<tokio::time::Instant>) -> tokio::time::Instant {
 fn has_children() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) => {}
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
             Ok(None) => return true,
-            Err(rustix::io::Errno::INTR) => {}
             Err(_) => return false,
         }
     }

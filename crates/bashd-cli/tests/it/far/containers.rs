@@ -138,7 +138,7 @@ impl Boxes {
     }
 
     /// The carriers that run now.
-    fn carriers(&self) -> Vec<Process> {
+    fn carriers() -> Vec<Process> {
         let mut below = processes::below_this_one();
         let is_carrier = |words: &str| {
             ["--detach-keys=", "--interactive"]
@@ -223,11 +223,11 @@ fn fault_01_carriers_of_containers_killed_at_random_moments_change_nothing() {
             .collect();
         for _ in 0..repeat::repetitions(40) {
             let killed = Instant::now();
-            boxes.carriers().iter().for_each(Process::kill);
+            Boxes::carriers().iter().for_each(Process::kill);
             // Another one, or the end of all calls.
             wait_until("another carrier", || {
-                !boxes.carriers().is_empty()
-                    || calls.iter().all(|call| call.is_finished())
+                !Boxes::carriers().is_empty()
+                    || calls.iter().all(tokio::task::JoinHandle::is_finished)
                     || killed.elapsed() > SLACK
             });
         }
@@ -317,7 +317,7 @@ fn fault_13_a_paused_container_is_told_and_goes_on_where_it_was() {
     let reply = boxes.run_and(&own, script, || {
         boxes.rig.done(&["pause", &boxes.called()]);
         // Its carrier is given up, and nobody can enter it.
-        boxes.carriers().iter().for_each(Process::kill);
+        Boxes::carriers().iter().for_each(Process::kill);
         let late = Instant::now();
         wait_until("a while", || late.elapsed() > Duration::from_secs(2));
         boxes.rig.done(&["unpause", &boxes.called()]);
@@ -331,7 +331,7 @@ fn fault_13_a_paused_container_is_told_and_goes_on_where_it_was() {
     let call = boxes.runtime.spawn(async move { call.run(request).await });
     boxes.until_begun();
     boxes.rig.done(&["pause", &boxes.called()]);
-    boxes.carriers().iter().for_each(Process::kill);
+    Boxes::carriers().iter().for_each(Process::kill);
     let reply = boxes.wait(call).unwrap();
     boxes.rig.done(&["unpause", &boxes.called()]);
     assert_lost(&reply, "paused");
@@ -423,8 +423,7 @@ fn resources_of_a_container_hold_and_who_lacks_memory_is_told() {
     // container ends, which podman tells. Nothing else, and never a status that nobody saw.
     let reply = boxes.run(&engine, "x=$(yes | head -c 300000000); exit 0");
     match (reply.exit_code, reply.signal) {
-        (None, Some(9)) => {}
-        (Some(137), None) => {}
+        (None, Some(9)) | (Some(137), None) => {}
         (None, None) => assert_lost(&reply, "podman says"),
         other => panic!("{other:?}: {reply:?}"),
     }
@@ -456,7 +455,7 @@ fn an_agent_works_in_a_container_and_does_not_notice_that_its_carrier_dies() {
     let reply = std::thread::scope(|scope| {
         let killer = scope.spawn(|| {
             boxes.until_begun();
-            boxes.carriers().iter().for_each(Process::kill);
+            Boxes::carriers().iter().for_each(Process::kill);
         });
         let reply =
             command("touch /shared/begun; echo $$ >>pids; sleep 1; seq 1 2000 | tail -n 3; f");
@@ -464,7 +463,7 @@ fn an_agent_works_in_a_container_and_does_not_notice_that_its_carrier_dies() {
         reply
     });
     assert_eq!(reply.output, "1998\n1999\n2000\nf:kept\n", "{reply:?}");
-    boxes.carriers().iter().for_each(Process::kill);
+    Boxes::carriers().iter().for_each(Process::kill);
     assert_eq!(
         command("pwd; f; echo $$ >>pids").output,
         "/shared/task\nf:kept\n"

@@ -119,7 +119,7 @@ impl Pods {
             .kubectl(&["get", "pods", label, "--output=name"])
     }
 
-    fn carriers(&self) -> Vec<Process> {
+    fn carriers() -> Vec<Process> {
         let mut below = processes::below_this_one();
         let is_carrier = |one: &Process| one.command.contains("exec --stdin") && one.state != 'Z';
         below.retain(is_carrier);
@@ -189,14 +189,14 @@ fn a_pod_of_our_own_runs_commands_as_asked_for_and_an_agent_does_not_notice_a_de
                 let ls = ["exec", &begun, "--", "ls", "/tmp/task"];
                 pods.cluster.kubectl(&ls).contains("begun")
             });
-            pods.carriers().iter().for_each(Process::kill);
+            Pods::carriers().iter().for_each(Process::kill);
         });
         let reply = command("touch begun; echo $$ >>pids; sleep 3; seq 1 2000 | tail -n 1; f");
         killer.join().unwrap();
         reply
     });
     assert_eq!(reply.output, "2000\nf:kept\n", "{reply:?}");
-    pods.carriers().iter().for_each(Process::kill);
+    Pods::carriers().iter().for_each(Process::kill);
     assert_eq!(
         command("pwd; f; echo $$ >>pids; sort -u pids | wc -l").output,
         "/tmp/task\nf:kept\n1\n"
@@ -295,7 +295,7 @@ fn fault_12_apiserver_kubelet_and_containerd_may_die_and_no_status_is_made_up() 
     let late = std::time::Instant::now();
     wait_until("a while", || late.elapsed() > Duration::from_secs(1));
     pods.cluster.kill("apiserver");
-    pods.carriers().iter().for_each(Process::kill);
+    Pods::carriers().iter().for_each(Process::kill);
     let reply = pods.wait(call).unwrap();
     assert_lost(&reply, "it may still run");
     pods.cluster.start_again("apiserver");
@@ -335,7 +335,7 @@ fn fault_12_a_node_that_is_lost_is_told_and_a_pod_of_somebody_else_is_entered() 
     let late = std::time::Instant::now();
     wait_until("a while", || late.elapsed() > Duration::from_secs(1));
     pods.cluster.kill("kubelet");
-    pods.carriers().iter().for_each(Process::kill);
+    Pods::carriers().iter().for_each(Process::kill);
     let reply = pods.wait(call).unwrap();
     assert_lost(&reply, "Kubelet stopped posting node status");
 }

@@ -3,6 +3,7 @@
 mod artifact;
 mod confined;
 mod confined_work;
+mod containers;
 mod feed;
 mod first_pi;
 mod flood;
@@ -142,6 +143,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "places",
         about: "calls on a far machine, by ssh",
         run: places::run,
+    },
+    Workload {
+        name: "containers",
+        about: "calls in containers, by podman, and in pods",
+        run: containers::run,
     },
     Workload {
         name: "terminal",

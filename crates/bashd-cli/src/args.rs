@@ -291,6 +291,12 @@ pub(crate) struct OutpostOptions {
     /// Be the outpost itself, whose socket is stdin.
     #[arg(long)]
     pub(crate) serve: bool,
+    /// Be the first process of a container, with the outpost below it.
+    #[arg(long, conflicts_with = "serve")]
+    pub(crate) hold: bool,
+    /// Reach an outpost that is there, and start none.
+    #[arg(long, conflicts_with_all = ["serve", "hold"])]
+    pub(crate) join: bool,
     /// Leave after this many seconds without anything to do.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600")]
     pub(crate) idle: Duration,

@@ -11,6 +11,8 @@ pub(crate) fn outpost(arguments: &OutpostOptions) -> Result<ExitStatus, Failure>
     let task = match &arguments.check {
         Some(expected) => OutpostTask::Check(expected.clone()),
         None if arguments.serve => OutpostTask::Serve,
+        None if arguments.hold => OutpostTask::Hold,
+        None if arguments.join => OutpostTask::Join,
         None => OutpostTask::Dial,
     };
     let given = arguments.state.clone();

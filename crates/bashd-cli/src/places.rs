@@ -61,7 +61,7 @@ async fn list(
     let mut page = printer.list();
     if !as_json {
         let title = format!(
-            "{:<12}  {:<5}  {:<11}  {:>8}  {:<17}  {:<20}  {:<19}  {:>7}  {:>5}  {:>4}  {:>4}",
+            "{:<12}  {:<10}  {:<11}  {:>8}  {:<17}  {:<20}  {:<19}  {:>7}  {:>5}  {:>4}  {:>4}",
             "PLACE",
             "KIND",
             "STATE",
@@ -120,7 +120,7 @@ fn row((name, kind): (&str, &str), found: &PlaceFinding, known: usize) -> String
     let plain = for_people::one_line;
     match found {
         Ok((facts, trip)) => format!(
-            "{:<12}  {:<5}  {:<11}  {:>5.1} ms  {:<17}  {:<20}  {:<19}  {:>7}  {:>5.2}  {:>4}  {:>4}",
+            "{:<12}  {:<10}  {:<11}  {:>5.1} ms  {:<17}  {:<20}  {:<19}  {:>7}  {:>5.2}  {:>4}  {:>4}",
             name,
             kind,
             "reached",
@@ -138,7 +138,7 @@ fn row((name, kind): (&str, &str), found: &PlaceFinding, known: usize) -> String
                 0 => String::new(),
                 known => format!(" ({} when last seen)", for_people::count(known, "job")),
             };
-            format!("{name:<12}  {kind:<5}  unreachable  {}{jobs}", plain(why))
+            format!("{name:<12}  {kind:<10}  unreachable  {}{jobs}", plain(why))
         }
     }
 }

@@ -5,15 +5,18 @@
 
 #![deny(missing_docs)]
 
+mod first;
+
 use bashd::outpost::{self, Dialled, OutpostSettings};
 use rustix::io::fcntl_dupfd_cloexec;
 use sha2::{Digest, Sha256};
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -30,6 +33,11 @@ pub enum OutpostTask {
     Dial,
     /// Be the outpost, whose socket is stdin.
     Serve,
+    /// Pass bytes on likewise, but only to an outpost that somebody else starts.
+    Join,
+    /// Be the first process of a container: start the outpost, pass bytes on as long as there are
+    /// some, reap, and end everything with grace when told to.
+    Hold,
     /// Compare this program with its SHA-256, in hexadecimal digits.
     Check(String),
 }
@@ -85,16 +93,20 @@ pub fn perform(work: &OutpostWork) -> io::Result<()> {
             settings.build.clone_from(&work.build);
             serve(settings)
         }
-        OutpostTask::Dial => {
-            let (state, dialled) = dial(work)?;
-            let stream = match dialled {
-                Dialled::Connected(stream) => stream,
-                Dialled::ToStart(socket, stream) => {
-                    start(socket, work, &state)?;
-                    stream
-                }
-            };
-            pass_on(&stream)
+        OutpostTask::Dial => pass_on(&reach(work)?),
+        OutpostTask::Join => pass_on(&first::join(work)?),
+        OutpostTask::Hold => first::hold(work),
+    }
+}
+
+/// Reaches the outpost, and starts one if there is none.
+fn reach(work: &OutpostWork) -> io::Result<UnixStream> {
+    let (state, dialled) = dial(work)?;
+    match dialled {
+        Dialled::Connected(stream) => Ok(stream),
+        Dialled::ToStart(socket, stream) => {
+            start(socket, work, &state)?;
+            Ok(stream)
         }
     }
 }
@@ -121,14 +133,39 @@ fn check(expected: &str) -> io::Result<()> {
     }
 }
 
-/// Reaches the outpost in the state directory, or in one beside this program: a home may be
-/// missing, read-only or full.
-fn dial(work: &OutpostWork) -> io::Result<(PathBuf, Dialled)> {
+/// Directories for the state: a home may be missing, read-only or full, and so may the directory
+/// of this program.
+fn state_dirs(work: &OutpostWork) -> impl Iterator<Item = PathBuf> {
     let beside = env::current_exe().ok();
     let beside = beside.as_deref().and_then(Path::parent);
     let beside = beside.map(|folder| folder.join("state"));
+    let own = [work.state_dir.clone(), beside];
+    let user = rustix::process::getuid().as_raw();
+    let shared = SHARED
+        .iter()
+        .map(move |folder| format!("{folder}/bashd-{user}"));
+    // What anybody may write in is only used where it is ours alone.
+    let shared = shared.map(PathBuf::from).filter(|folder| is_ours(folder));
+    own.into_iter().flatten().chain(shared)
+}
+
+/// Where everybody may write.
+const SHARED: [&str; 3] = ["/var/tmp", "/tmp", "/dev/shm"];
+
+/// Whether a directory is this user's alone; it is made if it is missing.
+fn is_ours(folder: &Path) -> bool {
+    let _ = fs::DirBuilder::new().mode(0o700).create(folder);
+    let found = fs::symlink_metadata(folder);
+    found.is_ok_and(|found| {
+        let is_private = found.mode().trailing_zeros() >= 6;
+        found.is_dir() && found.uid() == rustix::process::getuid().as_raw() && is_private
+    })
+}
+
+/// Reaches the outpost in the first directory that will do.
+fn dial(work: &OutpostWork) -> io::Result<(PathBuf, Dialled)> {
     let mut failure = io::Error::from(io::ErrorKind::NotFound);
-    for state in [work.state_dir.clone(), beside].into_iter().flatten() {
+    for state in state_dirs(work) {
         match outpost::dial(&state.join("outpost"), work.build.as_deref()) {
             Ok(dialled) => return Ok((state, dialled)),
             Err(error) => {

@@ -35,6 +35,8 @@ fn work_of(words: impl Iterator<Item = String>) -> io::Result<OutpostWork> {
         };
         match &*word {
             "--serve" => work.task = OutpostTask::Serve,
+            "--hold" => work.task = OutpostTask::Hold,
+            "--join" => work.task = OutpostTask::Join,
             "--check" => work.task = OutpostTask::Check(value()?),
             "--build" => work.build = Some(value()?),
             "--state" => work.state_dir = Some(value()?.into()),

@@ -10,6 +10,9 @@
 //! | [`leak`] | the check that a test left no process, descriptor or file behind |
 //! | [`binary`] | runs of the built `bashd`, as one block of text with volatile parts redacted |
 //! | [`far_machine`] | a machine of its own root, processes, network and sshd, by namespaces |
+//! | [`podman`] | containers, by a podman of the test's own |
+//! | [`small_root`] | a root directory out of this machine's own programs |
+//! | [`cluster`] | a Kubernetes of one node |
 //! | [`slow_wire`] | a wire to it that is long |
 //! | [`cases`] | data-driven cases from TOML files |
 //! | [`forked`] | a fork without exec, as some hosts make it |
@@ -28,26 +31,31 @@
 
 pub mod binary;
 pub mod cases;
+pub mod cluster;
 pub mod far_machine;
 pub mod forked;
 pub mod home;
 pub mod keeper_hook;
 pub mod leak;
 pub mod loud;
+pub mod podman;
 pub mod processes;
 pub mod redact;
 pub mod repeat;
 pub mod set_id;
 pub mod slow_wire;
+pub mod small_root;
 pub mod sources;
 pub mod unprivileged;
 
 pub use binary::{Binary, Transcript};
+pub use cluster::Cluster;
 pub use far_machine::FarMachine;
 pub use home::Home;
 pub use keeper_hook::MARK;
 pub use leak::Leaks;
 pub use loud::loudly;
+pub use podman::{PodmanRig, PodmanUser};
 pub use repeat::repetitions;
 pub use set_id::SetId;
 pub use unprivileged::as_each_user;

@@ -38,7 +38,7 @@ use crate::guard::safe_mode::RunForm;
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::minimize;
 use crate::output::line_limits::Hidden;
-use crate::place::FarPlace;
+use crate::place::{FarPlace, PlaceSettings};
 use crate::plan::{self, DecidedConfinements, Inheritance, Outline, Programs, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::{self, ShownOutput};
@@ -146,7 +146,10 @@ impl Engine {
         let warnings = Mutex::new(problems);
         let desk = ApprovalDesk::new(&config.state_dir);
         let places = config.places.iter().cloned();
-        let place = |place| FarPlace::new(place, &config, surroundings.env.clone());
+        let here = &surroundings.cwd;
+        let place = |place: PlaceSettings| {
+            FarPlace::new(place.for_directory(here), &config, surroundings.env.clone())
+        };
         let places = places.map(|settings| Arc::new(place(settings))).collect();
         Ok(Self(Arc::new(EngineCore {
             config,

@@ -6,6 +6,11 @@ use crate::reply::Reply;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {
+    /// The place at which the command will run is being made ready; an empty text once it is.
+    Preparing {
+        /// What is waited for.
+        text: String,
+    },
     /// The shell is running.
     Started {
         /// The shell's process id, which is also its process group and session.

@@ -28,6 +28,8 @@ pub(super) struct McpProgress {
     bytes: u64,
     told_bytes: u64,
     tail: String,
+    /// What is waited for before the command can begin.
+    preparing: String,
 }
 
 impl McpProgress {
@@ -40,11 +42,15 @@ impl McpProgress {
             bytes: 0,
             told_bytes: 0,
             tail: String::new(),
+            preparing: String::new(),
         }
     }
 
     /// Takes in an event of the command.
     pub(super) fn take(&mut self, event: &Event) {
+        if let Event::Preparing { text } = event {
+            self.preparing.clone_from(text);
+        }
         if let Event::Excerpt(excerpt) = event {
             self.bytes = excerpt.bytes;
             end_of(&excerpt.text).clone_into(&mut self.tail);
@@ -64,6 +70,10 @@ impl McpProgress {
     pub(super) fn tell(&mut self) -> ProgressNotificationParam {
         self.told_bytes = self.bytes;
         let elapsed = self.begun.elapsed().as_secs_f64();
+        if !self.preparing.is_empty() {
+            let message = for_people::one_line(&self.preparing);
+            return self.tell_that(message);
+        }
         let bytes = for_people::count(self.bytes, "byte");
         let mut message = format!("running for {elapsed:.1} s, {bytes} of output");
         let lines: Vec<&str> = self.tail.trim_end().lines().rev().take(LINES).collect();

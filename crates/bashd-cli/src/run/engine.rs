@@ -125,6 +125,7 @@ async fn show(
         };
         match event {
             Some(Event::Output { stream, text, .. }) => live.output(stream, &text),
+            Some(Event::Preparing { text }) => live.preparing(text),
             Some(Event::Finished(reply)) => {
                 let cursor = live.end();
                 return Ok((*reply, cursor));

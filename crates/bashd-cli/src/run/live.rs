@@ -4,8 +4,9 @@
 //! anything else is written. So nothing of it stays. The output keeps its colours, and can't act
 //! on the terminal otherwise: only `--pty` lets a command do that.
 
+use crate::for_people;
 use crate::print::{CommandOutput, Printer};
-use crate::render::StatusLine;
+use crate::render::{StatusLine, StyledLine, Tone};
 use crate::run::asking::PromptShown;
 use bashd::Stream;
 use std::sync::atomic::Ordering;
@@ -37,6 +38,8 @@ pub(super) struct LiveView<'a> {
     cursor: CursorPosition,
     is_shown: bool,
     question: PromptShown,
+    /// What is waited for before the command can begin.
+    preparing: String,
 }
 
 impl<'a> LiveView<'a> {
@@ -53,7 +56,16 @@ impl<'a> LiveView<'a> {
             cursor: CursorPosition::AtLineStart,
             is_shown: false,
             question,
+            preparing: String::new(),
         }
+    }
+
+    /// The place at which the command will run is being made ready, or is.
+    pub(super) fn preparing(&mut self, text: String) {
+        self.hide();
+        self.preparing = text;
+        (self.begun, self.last_output) = (Instant::now(), Instant::now());
+        self.tick();
     }
 
     /// The command wrote something.
@@ -80,16 +92,22 @@ impl<'a> LiveView<'a> {
             (self.begun, self.last_output) = (Instant::now(), Instant::now());
             return;
         }
-        if self.cursor == CursorPosition::InLine || self.last_output.elapsed() < SILENCE {
+        let is_silent = self.last_output.elapsed() >= SILENCE || !self.preparing.is_empty();
+        if self.cursor == CursorPosition::InLine || !is_silent {
             return;
         }
         // One column stays free: a terminal that wraps at its edge would begin another line.
         let Some(columns) = Printer::err_columns() else {
             return;
         };
-        let line = self
-            .status
-            .line(self.begun.elapsed(), columns.saturating_sub(1));
+        let columns = columns.saturating_sub(1);
+        let line = match &*self.preparing {
+            "" => self.status.line(self.begun.elapsed(), columns),
+            preparing => {
+                let line = for_people::one_line(preparing);
+                StyledLine::new(Tone::Faint, line).cut(columns)
+            }
+        };
         let text = self.printer.err_text(&line);
         Printer::err(&format!("{CLEAR}{text}"));
         self.is_shown = true;

@@ -58,16 +58,21 @@ pub(super) fn become_subreaper() -> io::Result<()> {
     ))?)
 }
 
-/// A pidfd of the process that made the socket: the engine.
-fn engine_of(control: &OwnedFd) -> io::Result<OwnedFd> {
+/// A pidfd of the process that made the socket: the engine. Where there is none of that kind, its
+/// end shows on the socket alone.
+fn engine_of(control: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     let engine = rustix::net::sockopt::socket_peercred(control)?.pid;
-    Ok(rustix::process::pidfd_open(engine, PidfdFlags::empty())?)
+    match rustix::process::pidfd_open(engine, PidfdFlags::empty()) {
+        Ok(fd) => Ok(Some(fd)),
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 struct ForkServer {
     /// The socket to the engine, while there is one.
     control: Option<OwnedFd>,
-    engine: OwnedFd,
+    engine: Option<OwnedFd>,
     signals: SignalFd,
     hello: Option<HelloMessage>,
     keepers: HashSet<Pid>,
@@ -79,12 +84,13 @@ impl ForkServer {
     fn turn(&mut self) -> io::Result<()> {
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
         if let Some(control) = &self.control {
-            fds.push(PollFd::new(&self.engine, PollFlags::IN));
             fds.push(PollFd::new(control, PollFlags::IN));
+            let engine = self.engine.iter();
+            fds.extend(engine.map(|engine| PollFd::new(engine, PollFlags::IN)));
         }
         poll(&mut fds, None)?;
-        let engine_died = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
-        let spoken_to = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+        let spoken_to = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        let engine_died = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
         if self.signals.take().child {
             self.collect();
         }
@@ -163,7 +169,7 @@ impl ForkServer {
             return Ok(());
         };
         match self.set_up_keeper() {
-            Ok((engine, signals)) => Keeper::new(link, Some(engine), signals)
+            Ok((engine, signals)) => Keeper::new(link, engine, signals)
                 .forked(moment)
                 .prepare(hello.storage.clone())
                 .live(),
@@ -174,10 +180,11 @@ impl ForkServer {
         }
     }
 
-    fn set_up_keeper(&self) -> io::Result<(OwnedFd, SignalFd)> {
+    fn set_up_keeper(&self) -> io::Result<(Option<OwnedFd>, SignalFd)> {
         rustix::process::setsid()?;
         become_subreaper()?;
-        Ok((self.engine.try_clone()?, self.signals.try_clone()?))
+        let engine = self.engine.as_ref().map(OwnedFd::try_clone).transpose()?;
+        Ok((engine, self.signals.try_clone()?))
     }
 
     /// Reaps keepers that exited, and ends what killed ones left behind.

@@ -1,5 +1,7 @@
 //! The places of the configuration file: `[places.NAME]`.
 
+mod housed;
+
 use super::ConfigFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::{PlaceKind, PlaceSettings};
@@ -37,6 +39,26 @@ struct PlaceTable {
     connect_seconds: Option<u64>,
     patience_seconds: Option<u64>,
     idle_seconds: Option<f64>,
+    // Of containers and pods (`housed`).
+    engine: Option<String>,
+    name: Option<String>,
+    image: Option<String>,
+    user: Option<String>,
+    memory: Option<String>,
+    cpus: Option<f64>,
+    pids: Option<u64>,
+    network: Option<String>,
+    read_only: Option<bool>,
+    options: Option<Vec<String>>,
+    workspace: Option<PathBuf>,
+    context: Option<String>,
+    namespace: Option<String>,
+    pod: Option<String>,
+    container: Option<String>,
+    service_account: Option<String>,
+    node_selector: Option<BTreeMap<String, String>>,
+    spec: Option<toml::Table>,
+    start_seconds: Option<u64>,
 }
 
 /// Reads the places of a file.
@@ -126,6 +148,9 @@ fn kind(table: &PlaceTable) -> Result<PlaceKind, String> {
     let PlaceTable {
         command, host, bin, ..
     } = table;
+    if let Some(housed) = housed::kind(table)? {
+        return Ok(housed);
+    }
     match (&*table.kind, command, host, bin) {
         ("pipe", command, None, None) => Ok(PlaceKind::Pipe {
             command: command.clone().unwrap_or_default(),
@@ -148,11 +173,9 @@ fn kind(table: &PlaceTable) -> Result<PlaceKind, String> {
         }
         ("ssh", Some(_), ..) => Err("a place of kind `ssh` has no `command`".to_owned()),
         ("ssh", ..) => Err("a place of kind `ssh` needs a `host`".to_owned()),
-        (other @ ("container" | "kubernetes" | "slurm"), ..) => {
-            Err(format!("places of kind `{other}` are not available yet"))
-        }
+        (other @ "slurm", ..) => Err(format!("places of kind `{other}` are not available yet")),
         (other, ..) => Err(format!(
-            "there is no kind `{other}`: there are `pipe` and `ssh`"
+            "there is no kind `{other}`: there are `pipe`, `ssh`, `container` and `kubernetes`"
         )),
     }
 }
@@ -207,7 +230,7 @@ mod tests {
             ),
             (
                 "[places.x]\nkind = 'shh'",
-                "`x`: there is no kind `shh`: there are `pipe` and `ssh`",
+                "`x`: there is no kind `shh`: there are `pipe`, `ssh`, `container` and `kubernetes`",
             ),
             (
                 "[places.x]\nkind = 'slurm'",

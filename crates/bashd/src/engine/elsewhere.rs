@@ -296,7 +296,8 @@ impl EngineCore {
     pub(super) fn settings_for(&self, place: &FarPlace, preset: Preset) -> OrderSettings {
         let (config, here) = (&self.config, &self.surroundings.cwd);
         let workspace = place.settings.workspace(config, here);
-        OrderSettings::of(config, workspace.filter(|_| preset != Preset::Off))
+        let workspace = workspace.filter(|_| preset != Preset::Off);
+        OrderSettings::of(config, workspace).at(&place.settings.kind)
     }
 
     /// The request with the variables that the place gets from this side. Its own come last.

@@ -2,6 +2,7 @@
 
 use super::drafting::{BeforeStart, DraftParts};
 use super::{Engine, EngineCore};
+use crate::config::Surroundings;
 use crate::errand;
 use crate::error::{Error, ErrorKind};
 use crate::exec::{self, OutputWatch, PlanOutcome, RunFailure};
@@ -20,6 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How long the script that a shell reads first may take to be read for what it defines.
 const RC_SCRIPT_WITHIN: Duration = Duration::from_secs(2);
+
+/// What is said of a command that another shell than it was written for ran.
+const NO_BASH: &str = "there is no bash at this place: sh ran the command";
 
 /// A plan that was carried out, or not.
 pub(crate) type CarriedOut = (Outline, Result<PlanOutcome, RunFailure>);
@@ -54,8 +58,17 @@ impl EngineCore {
             let error = Error::new(ErrorKind::Place, "the order's id is none");
             Ending::Failed(error, None)
         })?;
-        let (request, command, accepted) = (order.request(), order.command(), order.accepted());
+        let (mut request, command, accepted) = (order.request(), order.command(), order.accepted());
         let session = plan::session_of(&profile, &request, &order.owner);
+        // A session begins there, and stays where its calls go.
+        let assumed = order.assumed_cwd().filter(|_| session.is_some());
+        let surroundings = assumed.map(|cwd| {
+            request.cwd = None;
+            Surroundings {
+                cwd,
+                env: self.surroundings.env.clone(),
+            }
+        });
         let ticket = session.map(|session| self.sessions.turns.arrive(session));
         let asked = (&request, &accepted);
         let before = BeforeStart::of(asked, came, cancel);
@@ -67,6 +80,7 @@ impl EngineCore {
         let setting = Setting {
             granted: &order.granted,
             is_guarded: Some(order.is_guarded),
+            surroundings: surroundings.as_ref().unwrap_or(&self.surroundings),
             ..self.setting((&id, &secrets), &form, &order.owner, order.shape)
         };
         let parts = DraftParts {
@@ -94,7 +108,14 @@ impl EngineCore {
                     .add_definitions(&String::from_utf8_lossy(&text.unwrap_or_default()));
             }
         }
-        Ok((Outline::of(&plan, &run).await, run))
+        let mut outline = Outline::of(&plan, &run).await;
+        let other = order.settings.other_shell();
+        if other.is_some_and(|other| self.config.shell.as_deref() == Some(other))
+            && plan.shell.name == "sh"
+        {
+            outline.notes.push(NO_BASH.to_owned());
+        }
+        Ok((outline, run))
     }
 
     /// A profile as the near side has it.

@@ -114,6 +114,11 @@ impl FarJob {
 const LONGEST_COMMAND: usize = 500;
 
 impl FarJobs {
+    /// Where something is kept about a place.
+    pub(crate) fn folder(&self, place: &str) -> PathBuf {
+        self.places.join(place)
+    }
+
     /// Those of this configuration's state directory.
     pub fn of(config: &Config) -> Self {
         Self {

@@ -231,11 +231,22 @@ fn welcome(outpost: &Outpost) -> Welcome {
     Welcome {
         version: VERSION,
         build: (outpost.settings.build.clone()).unwrap_or_else(|| BUILD.to_owned()),
-        boot: told("random/boot_id"),
+        boot: boot(&told("random/boot_id")),
         pid: std::process::id(),
         user: rustix::process::getuid().as_raw(),
         home: home.map(|(_, home)| home.to_string_lossy().into_owned()),
         kernel: told("osrelease"),
         machine: std::env::consts::ARCH.to_owned(),
     }
+}
+
+/// What all processes here began with: the boot of the machine, or that of the container in which
+/// they are, whose first process tells them apart. In another one nothing of this one runs.
+fn boot(machine: &str) -> String {
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let first = fs::read_to_string("/proc/1/stat").unwrap_or_default();
+    // Behind the name, which may have anything in it, the start is the twentieth.
+    let (_, behind) = first.rsplit_once(')').unwrap_or_default();
+    let started = behind.split_whitespace().nth(19).unwrap_or_default();
+    format!("{machine} {} {started}", namespace.display())
 }

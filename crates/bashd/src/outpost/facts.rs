@@ -86,6 +86,27 @@ fn said(text: String) -> Reply {
     }
 }
 
+/// How well the processes of commands are held together here.
+pub(super) fn held_trees() -> &'static str {
+    let has_pidfd = pidfd_open(getpid(), PidfdFlags::empty()).is_ok();
+    match (child_subreaper().is_ok(), has_pidfd) {
+        (true, true) => WELL_HELD,
+        (true, false) => "subreaper",
+        (false, _) => "none",
+    }
+}
+
+/// As bashd wants it.
+const WELL_HELD: &str = "subreaper and pidfd";
+
+/// What is said where they are held less well.
+pub(super) fn less_held(trees: &str) -> Option<String> {
+    let text = format!(
+        "the processes of commands are held by `{trees}` only here (no pidfd, as in gVisor)"
+    );
+    (trees != WELL_HELD).then_some(text)
+}
+
 /// What can be found out without anybody's help. Waits for files.
 fn look_around(state: &Path) -> PlaceFacts {
     let mut problems = Vec::new();
@@ -93,17 +114,8 @@ fn look_around(state: &Path) -> PlaceFacts {
         let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
         text.unwrap_or_default().trim().to_owned()
     };
-    let has_pidfd = pidfd_open(getpid(), PidfdFlags::empty()).is_ok();
-    let trees = match (child_subreaper().is_ok(), has_pidfd) {
-        (true, true) => "subreaper and pidfd",
-        (true, false) => "subreaper",
-        (false, _) => "none",
-    };
-    if trees != "subreaper and pidfd" {
-        problems.push(format!(
-            "the processes of commands are held by `{trees}` only: bashd needs Linux 5.9"
-        ));
-    }
+    let trees = held_trees();
+    problems.extend(less_held(trees));
     let space = rustix::fs::statvfs(state);
     let free_bytes = space.map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
     if free_bytes < LITTLE_SPACE {

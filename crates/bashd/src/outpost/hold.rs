@@ -54,6 +54,11 @@ pub fn dial(state: &Path, build: Option<&str>) -> io::Result<Dialled> {
     Ok(Dialled::ToStart(socket, stream))
 }
 
+/// Reaches the outpost of a state directory, and starts none.
+pub fn join(state: &Path, build: Option<&str>) -> io::Result<UnixStream> {
+    UnixStream::connect(Directory::open(state, build)?.socket())
+}
+
 /// The socket that an outpost got as its stdin.
 pub fn listener_of_stdin() -> io::Result<UnixListener> {
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;

@@ -11,7 +11,7 @@ mod facts;
 mod hold;
 mod runs;
 
-pub use hold::{Dialled, dial, listener_of_stdin};
+pub use hold::{Dialled, dial, join, listener_of_stdin};
 
 use crate::config::Surroundings;
 use crate::engine::Engine;
@@ -33,6 +33,9 @@ const MOST_ENGINES: usize = 8;
 
 /// Pause after an accept failed for lack of descriptors or memory.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// How long an outpost that leaves waits for who found its name before it was gone.
+const LATECOMERS: Duration = Duration::from_millis(500);
 
 /// How an outpost is set up.
 #[derive(Debug, Clone)]
@@ -86,7 +89,8 @@ pub async fn serve(settings: OutpostSettings, listener: UnixListener) -> io::Res
     });
     let mut is_leaving = false;
     loop {
-        let accepted = tokio::time::timeout(idle, listener.accept()).await;
+        let wait = if is_leaving { LATECOMERS } else { idle };
+        let accepted = tokio::time::timeout(wait, listener.accept()).await;
         match accepted {
             Ok(Ok((stream, _))) => {
                 let outpost = Arc::clone(&outpost);
@@ -149,7 +153,10 @@ impl Outpost {
             engines.push(known);
             return Ok(engine);
         }
-        let config = settings.config(&self.settings.state_dir);
+        let mut config = settings.config(&self.settings.state_dir);
+        if let Some(other) = settings.other_shell().filter(|_| !self.has_bash()) {
+            config.shell = Some(other.to_owned());
+        }
         let surroundings = self.settings.surroundings.clone();
         let engine = Engine::new(config, surroundings, KeeperSource::Hook)?;
         if engines.len() >= MOST_ENGINES {
@@ -158,6 +165,16 @@ impl Outpost {
         }
         engines.push((settings.clone(), engine.clone()));
         Ok(engine)
+    }
+
+    /// Whether commands find a bash here.
+    fn has_bash(&self) -> bool {
+        let env = &self.settings.surroundings.env;
+        let path = env.iter().find(|(name, _)| name == "PATH");
+        let path = path.map_or("/usr/local/bin:/usr/bin:/bin".into(), |(_, path)| {
+            path.clone()
+        });
+        std::env::split_paths(&path).any(|folder| folder.join("bash").is_file())
     }
 
     pub(crate) fn runs(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<OrderedRun>>> {

@@ -1,6 +1,6 @@
 //! One order and what becomes of it, whoever is connected.
 
-use super::Outpost;
+use super::{Outpost, facts};
 use crate::event::{Event, Stream};
 use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{Exit, OutputWatch, PlanOutcome, Run, RunFailure};
@@ -132,6 +132,8 @@ impl Outpost {
         let is_short = |script: &String| script.len() <= LONGEST_SCRIPT;
         outline.script = outline.script.filter(is_short);
         outline.rc_script = None;
+        // Whoever reads the reply should know that it is less than usual.
+        outline.notes.extend(facts::less_held(facts::held_trees()));
         let outline = Box::new(outline);
         match run {
             Ok(PlanOutcome::Ended(run)) => {
@@ -354,7 +356,7 @@ impl EventFeed {
                     text,
                 },
                 Event::Excerpt(excerpt) => FarEvent::Excerpt(excerpt),
-                Event::Terminal { .. } | Event::Finished(_) => continue,
+                Event::Preparing { .. } | Event::Terminal { .. } | Event::Finished(_) => continue,
             });
         }
     }

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
@@ -34,6 +34,7 @@ struct LastWords {
     text: Vec<u8>,
     ended: Option<String>,
     was_killed: bool,
+    succeeded: bool,
 }
 
 impl Carrier {
@@ -93,6 +94,35 @@ impl Carrier {
         words.was_killed
     }
 
+    /// Whether it succeeded, once it has ended; `None` if that takes longer.
+    pub(crate) async fn succeeded_within(&self, most: Duration) -> Option<bool> {
+        let begun = Instant::now();
+        loop {
+            {
+                let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+                if words.ended.is_some() {
+                    return Some(words.succeeded);
+                }
+            }
+            if begun.elapsed() > most {
+                return None;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// What tells the last line that it wrote to stderr so far.
+    pub(crate) fn teller(&self) -> impl Fn() -> Option<String> + use<> {
+        let words = Arc::clone(&self.words);
+        move || {
+            let words = words.lock().unwrap_or_else(PoisonError::into_inner);
+            let said = String::from_utf8_lossy(&words.text);
+            let mut lines = said.lines().rev().map(str::trim);
+            let line = lines.find(|line| !line.is_empty())?;
+            Some(crate::output::plain(line.as_bytes()))
+        }
+    }
+
     /// Waits until it has ended, for so long at most.
     pub(crate) fn ends_within(&self, most: Duration) {
         /// Pause between two looks.
@@ -140,6 +170,7 @@ fn listen(mut child: Child, stderr: Option<ChildStderr>, words: &Mutex<LastWords
     let _ = rustix::process::waitid(WaitId::Pid(Pid::from_child(&child)), options);
     let mut words = lock();
     let ended = child.wait();
+    words.succeeded = ended.as_ref().is_ok_and(ExitStatus::success);
     words.was_killed = (ended.as_ref()).is_ok_and(|status| status.signal().is_some());
     words.ended = Some(match ended {
         Ok(status) => status.to_string(),

@@ -7,6 +7,7 @@
 
 use super::FarPlace;
 use super::conclusion::{Along, Conclusion, RunReport};
+use super::housed::ReachFor;
 use super::link::{Link, RunChannel};
 use super::order::Order;
 use super::wire::{FarEvent, FromOutpost, ToOutpost};
@@ -84,7 +85,8 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
     let (id, is_watched) = (order.id.clone(), watch.is_some());
     let order = ToOutpost::Order(Box::new(order));
     // Until it was sent it is certain that nothing runs.
-    let (link, mut channel) = match send_first(place, &order, cancel).await {
+    let sent = send_first(place, &order, cancel, watch.as_deref_mut()).await;
+    let (link, mut channel) = match sent {
         Ok(sent) => sent,
         Err(failure) => return never_begun(failure),
     };
@@ -131,11 +133,13 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
             Next::Closed => {
                 let lost = link.why_closed();
                 let again = reach(place, late, cancel, &mut is_cancelled, grace).await;
-                let Some(reached) = again else {
-                    guard.is_over();
-                    return away.given_up(&lost, is_cancelled);
+                link = match again {
+                    Ok(reached) => reached,
+                    Err(not) => {
+                        guard.is_over();
+                        return away.not_reached(not, &lost, is_cancelled);
+                    }
                 };
-                link = reached;
                 channel = link.open();
                 away.moved(&link, channel.number);
                 // After a new start of the machine nobody can tell whether it was begun.
@@ -174,11 +178,22 @@ async fn send_first(
     place: &Arc<FarPlace>,
     order: &ToOutpost,
     cancel: &CancellationToken,
+    mut watch: Option<&mut OutputWatch>,
 ) -> Result<(Arc<Link>, RunChannel), RunFailure> {
-    let link = tokio::select! {
-        biased;
-        () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
-        link = place.link() => link?,
+    let mut progress = place.progress();
+    let mut linking = std::pin::pin!(place.link());
+    let link = loop {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
+            link = &mut linking => break link?,
+            Ok(()) = progress.changed(), if watch.is_some() => {
+                let text = progress.borrow_and_update().clone();
+                if let Some(watch) = &mut watch {
+                    watch.forward(Event::Preparing { text }).await;
+                }
+            }
+        }
     };
     let channel = link.open();
     link.send(channel.number, order)
@@ -206,6 +221,14 @@ async fn next(
     }
 }
 
+/// Why a place was not reached again.
+enum NotReached {
+    /// Whoever keeps it says that nothing runs there any more.
+    Over(String),
+    /// Not in time; what was said the last time.
+    Late(Option<String>),
+}
+
 /// Reaches a place again, in the time that there is; a call that is cancelled meanwhile has little.
 async fn reach(
     place: &Arc<FarPlace>,
@@ -213,15 +236,17 @@ async fn reach(
     cancel: &CancellationToken,
     is_cancelled: &mut bool,
     grace: Duration,
-) -> Option<Arc<Link>> {
+) -> Result<Arc<Link>, NotReached> {
     let (mut pause, mut late) = (FIRST_PAUSE, late);
+    let mut said = None;
     loop {
         let attempt = async {
-            let reached = place.link().await;
-            if reached.is_err() {
+            let reached = place.link_for(ReachFor::Finding).await;
+            let is_over = |error: &Error| error.kind() == ErrorKind::PlaceLost;
+            if reached.as_ref().is_err_and(|error| !is_over(error)) {
                 tokio::time::sleep(pause).await;
             }
-            reached.ok()
+            reached
         };
         tokio::select! {
             biased;
@@ -230,10 +255,16 @@ async fn reach(
                 late = late.min(Instant::now() + grace.min(CANCEL_PATIENCE));
             }
             link = attempt => match link {
-                Some(link) => return Some(link),
-                None => pause = (pause * 2).min(LONGEST_PAUSE),
+                Ok(link) => return Ok(link),
+                Err(error) if error.kind() == ErrorKind::PlaceLost => {
+                    return Err(NotReached::Over(error.to_string()));
+                }
+                Err(error) => {
+                    said = Some(error.to_string());
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
             },
-            () = tokio::time::sleep_until(late) => return None,
+            () = tokio::time::sleep_until(late) => return Err(NotReached::Late(said)),
         }
     }
 }
@@ -302,6 +333,24 @@ impl OrderedAway {
             self.place.cancel_later(&self.id);
         }
         self.unknown(why, is_cancelled)
+    }
+
+    /// Its place was not reached again.
+    fn not_reached(&self, not: NotReached, lost: &str, is_cancelled: bool) -> FarEnd {
+        match not {
+            NotReached::Over(word) => self.over(&word),
+            NotReached::Late(None) => self.given_up(lost, is_cancelled),
+            NotReached::Late(Some(why)) => self.given_up(&format!("{lost}; {why}"), is_cancelled),
+        }
+    }
+
+    /// Nothing runs there any more, and nobody knows how it ended.
+    fn over(&self, word: &str) -> FarEnd {
+        let name = &self.place.settings.name;
+        let text = format!(
+            "it is not known how the command ended at the place `{name}`: {word}; it runs no more"
+        );
+        never_begun(Error::new(ErrorKind::PlaceLost, text).into())
     }
 
     /// Nobody knows how it ended.

@@ -50,6 +50,8 @@ pub(crate) struct Greeter {
     /// What is sent if the other side asks for it.
     pub(crate) program: Option<Arc<ProgramToSend>>,
     pub(crate) connect: Duration,
+    /// Whether its mark has come.
+    pub(crate) had_begun: bool,
 }
 
 /// What came of it.
@@ -67,6 +69,8 @@ pub(crate) struct DialFailure {
     pub(crate) error: Error,
     /// Whether somebody killed the carrier, so that another may fare better.
     pub(crate) was_killed: bool,
+    /// Whether the other side had begun to speak.
+    pub(crate) had_begun: bool,
 }
 
 impl Greeter {
@@ -102,6 +106,7 @@ impl Greeter {
         DialFailure {
             error: Error::new(ErrorKind::Place, format!("no outpost answers: {text}")),
             was_killed: self.carrier.was_killed(),
+            had_begun: self.had_begun,
         }
     }
 
@@ -109,6 +114,7 @@ impl Greeter {
         let mut heard = Vec::new();
         if let Some(mark) = self.mark.take() {
             heard = within(self.connect, self.pass_over(&mark)).await?;
+            self.had_begun = true;
             if let Some(other) = self.prepare(&mut heard).await? {
                 return Ok(other);
             }

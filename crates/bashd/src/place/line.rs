@@ -38,7 +38,7 @@ const FIND_OR_ASK: &str = concat!(
     r#"printf "\000bashd %s\n" @MARK@; umask 077; h=@HASH@; u=$(id -u); t=""; "#,
     r#"has() { [ -h "$d" ] && return 1; [ -O "$d" ] && [ -f "$d/$h" ] && [ -O "$d/$h" ] && "#,
     r#"[ "$("$d/$h" outpost --check $h </dev/null 2>/dev/null)" = $h ]; }; "#,
-    r#"run() { printf "ready\n"; exec "$d/$h" outpost --build $h --idle @IDLE@; }; "#,
+    r#"run() { printf "ready\n"; exec "$d/$h" outpost --build $h --idle @IDLE@@MORE@; }; "#,
     r#"no() { t="$t; $d $1"; }; "#,
     r#"set -- @TO@"${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/bashd/bin" "#,
     r#"/var/tmp/bashd-$u /tmp/bashd-$u /dev/shm/bashd-$u; "#,
@@ -81,13 +81,9 @@ pub(crate) fn words(
     };
     let (mut words, mark) = match &place.kind {
         PlaceKind::Pipe { command } if through.is_empty() => return (command.clone(), None),
-        PlaceKind::Pipe { command } => {
-            let script = RUN_WORDS.replace("@MARK@", &mark.0);
-            let mut words = vec!["/bin/sh".to_owned(), "-c".to_owned(), script];
-            words.push("sh".to_owned());
-            words.extend(command.iter().cloned());
-            (words, mark)
-        }
+        PlaceKind::Pipe { command } => marked(command),
+        // These are entered by what keeps them (`housed`).
+        PlaceKind::Container(_) | PlaceKind::Kubernetes(_) => return (Vec::new(), None),
         PlaceKind::Ssh { host, bin } => {
             let script = match (bin, hash) {
                 (Some(bin), _) => RUN_INSTALLED
@@ -95,15 +91,8 @@ pub(crate) fn words(
                     .replace("@IDLE@", &idle(" --idle ")),
                 (None, hash) => {
                     let to = place.upload_to.as_ref();
-                    let to = to.map_or_else(String::new, |to| format!("\"{}\" ", to.display()));
-                    let idle = match &*idle("") {
-                        "" => "600".to_owned(),
-                        seconds => seconds.to_owned(),
-                    };
-                    FIND_OR_ASK
-                        .replace("@HASH@", hash.unwrap_or("none"))
-                        .replace("@TO@", &to)
-                        .replace("@IDLE@", &idle)
+                    let to = to.map(|to| to.display().to_string());
+                    find_or_ask(to.as_deref(), place, hash, "")
                 }
             };
             let script = script.replace("@MARK@", &mark.0);
@@ -111,12 +100,55 @@ pub(crate) fn words(
             (ssh(host, place.connect, line), mark)
         }
     };
+    words = behind(words, through);
+    (words, Some(mark))
+}
+
+/// The same words at the end of a way through other places.
+pub(crate) fn behind(mut words: Vec<String>, through: &[PlaceSettings]) -> Vec<String> {
     for place in through.iter().rev() {
         if let PlaceKind::Ssh { host, .. } = &place.kind {
             words = ssh(host, place.connect, line_of(&words));
         }
     }
-    (words, Some(mark))
+    words
+}
+
+/// A script that finds the program of this hash, or asks for it, and becomes it with `more` words.
+fn find_or_ask(to: Option<&str>, place: &PlaceSettings, hash: Option<&str>, more: &str) -> String {
+    let to = to.map_or_else(String::new, |to| format!("\"{to}\" "));
+    let idle = place.idle.map(|idle| idle.as_secs_f64().to_string());
+    FIND_OR_ASK
+        .replace("@HASH@", hash.unwrap_or("none"))
+        .replace("@TO@", &to)
+        .replace("@IDLE@", idle.as_deref().unwrap_or("600"))
+        .replace("@MORE@", more)
+}
+
+/// Words that do so, for a place that has no login shell, and the mark behind which it speaks.
+pub(crate) fn finding_or_asking(
+    to: Option<&str>,
+    place: &PlaceSettings,
+    hash: Option<&str>,
+    more: &str,
+) -> (Vec<String>, LineMark) {
+    let mark = LineMark::new();
+    let script = find_or_ask(to, place, hash, more).replace("@MARK@", &mark.0);
+    (vec!["/bin/sh".to_owned(), "-c".to_owned(), script], mark)
+}
+
+/// Words that become other words behind a mark: what a login prints first is passed over.
+pub(crate) fn marked(words: &[String]) -> (Vec<String>, LineMark) {
+    let mark = LineMark::new();
+    let script = RUN_WORDS.replace("@MARK@", &mark.0);
+    let shell = [
+        "/bin/sh".to_owned(),
+        "-c".to_owned(),
+        script,
+        "sh".to_owned(),
+    ];
+    let all = shell.into_iter().chain(words.iter().cloned());
+    (all.collect(), mark)
 }
 
 /// Words as a line that every login shell reads alike.

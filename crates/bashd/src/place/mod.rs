@@ -7,10 +7,14 @@
 //! which all runs of a place share; `far_run` is the near half of one run, whatever becomes of its
 //! carriers.
 
+mod asking;
 pub(crate) mod carrier;
 pub(crate) mod conclusion;
+mod container;
 pub(crate) mod far_run;
 mod greeting;
+mod housed;
+mod kubernetes;
 mod line;
 pub(crate) mod link;
 pub(crate) mod managed;
@@ -20,7 +24,9 @@ mod program;
 mod settings;
 pub(crate) mod wire;
 
+pub use container::{ContainerEngine, ContainerSettings};
 pub(crate) use far_run::{FarCall, FarEnd};
+pub use kubernetes::PodSettings;
 pub use managed::PlaceFacts;
 pub use program::ProgramSources;
 pub(crate) use settings::OrderSettings;
@@ -33,13 +39,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::FarJobs;
 use carrier::Carrier;
 use greeting::{DialFailure, Greeted, Greeter};
+use housed::ReachFor;
+use line::LineMark;
 use link::Link;
 use managed::{ManagedCall, ManagedReply};
 use program::ProgramToSend;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 use wire::{CONTROL, ToOutpost};
 
 /// What this program is: an outpost of another build is another outpost.
@@ -60,6 +68,8 @@ pub(crate) struct FarPlace {
     program: Mutex<(String, Option<Arc<ProgramToSend>>)>,
     /// Where it is remembered whether it can be reached.
     seen: FarJobs,
+    /// What is waited for before it can be reached; nothing most of the time.
+    progress: watch::Sender<String>,
 }
 
 impl FarPlace {
@@ -90,11 +100,22 @@ impl FarPlace {
             cancelled: Mutex::default(),
             program: Mutex::new((program::own_machine(), None)),
             seen: FarJobs::of(config),
+            progress: watch::Sender::default(),
         }
     }
 
-    /// The link to it; a new one, if there is none. One caller at a time makes one.
+    /// The link to it, for something new.
     pub(crate) async fn link(&self) -> Result<Arc<Link>> {
+        self.link_for(ReachFor::Beginning).await
+    }
+
+    /// What is waited for while somebody reaches it.
+    pub(crate) fn progress(&self) -> watch::Receiver<String> {
+        self.progress.subscribe()
+    }
+
+    /// The link to it; a new one, if there is none. One caller at a time makes one.
+    pub(crate) async fn link_for(&self, why: ReachFor) -> Result<Arc<Link>> {
         let mut slot = self.link.lock().await;
         if let Some(link) = slot.as_ref().filter(|link| !link.is_closed()) {
             return Ok(Arc::clone(link));
@@ -103,9 +124,16 @@ impl FarPlace {
         let name = &self.settings.name;
         let about = |error: Error| {
             let text = format!("the place `{name}` can't be reached: {error}");
-            Error::new(ErrorKind::Place, text)
+            match error.kind() {
+                ErrorKind::PlaceLost => error,
+                _ => Error::new(ErrorKind::Place, text),
+            }
         };
-        let dialled = self.dial().await.map_err(about);
+        let dialled = match self.dial_house(why).await {
+            Some(linked) => linked,
+            None => self.dial().await,
+        };
+        let dialled = dialled.map_err(about);
         let (seen, place) = (self.seen.clone(), name.clone());
         let failure = dialled.as_ref().err().map(Error::to_string);
         errand::here_or_aside(move || seen.reached(&place, failure.as_deref()));
@@ -126,20 +154,9 @@ impl FarPlace {
             let program = self.program().await?;
             let hash = program.as_ref().map(|program| &*program.hash);
             let (words, mark) = line::words(&self.settings, &self.through, hash);
-            let failed = |error| {
-                let program = words.first().map_or("", String::as_str);
-                Error::io(ErrorKind::Place, format!("start {program}"), error)
-            };
-            let (carrier, stream) = Carrier::start(&words, &self.env).map_err(failed)?;
             tries += 1;
-            let greeter = Greeter {
-                carrier,
-                stream,
-                mark,
-                program,
-                connect: self.settings.connect,
-            };
-            match greeter.greet().await {
+            let connect = self.settings.connect;
+            match self.greet(&words, mark, program, connect).await {
                 Ok(Greeted::Link(link)) => return Ok(*link),
                 Ok(Greeted::OtherMachine { system, machine }) => {
                     self.expect_machine(&system, machine)?;
@@ -152,10 +169,48 @@ impl FarPlace {
         }
     }
 
+    /// Starts a carrier, and greets the outpost at its other end.
+    async fn greet(
+        &self,
+        words: &[String],
+        mark: Option<LineMark>,
+        program: Option<Arc<ProgramToSend>>,
+        connect: Duration,
+    ) -> Result<Greeted, DialFailure> {
+        let failed = |error| {
+            let program = words.first().map_or("", String::as_str);
+            DialFailure {
+                error: Error::io(ErrorKind::Place, format!("start {program}"), error),
+                was_killed: false,
+                had_begun: false,
+            }
+        };
+        let (carrier, stream) = Carrier::start(words, &self.env).map_err(failed)?;
+        let progress = self.tell_of(carrier.teller());
+        let greeter = Greeter {
+            carrier,
+            stream,
+            mark,
+            program,
+            connect,
+            had_begun: false,
+        };
+        tokio::select! {
+            spoken = greeter.greet() => spoken,
+            never = progress => match never {},
+        }
+    }
+
     /// What is sent there if it is missing: `None` if nothing ever is.
     async fn program(&self) -> Result<Option<Arc<ProgramToSend>>> {
         let settings = &self.settings;
-        if !matches!(settings.kind, PlaceKind::Ssh { bin: None, .. }) {
+        let is_installed = match &settings.kind {
+            PlaceKind::Pipe { .. } => true,
+            PlaceKind::Ssh { bin, .. } => bin.is_some(),
+            PlaceKind::Container(container) => container.bin.is_some(),
+            PlaceKind::Kubernetes(pod) => pod.bin.is_some(),
+        };
+        if is_installed {
             return Ok(None);
         }
         let (machine, known) = self.machine().clone();

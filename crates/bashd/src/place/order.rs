@@ -75,6 +75,9 @@ pub(crate) struct AlongLimits {
 struct OrderedRequest {
     command: String,
     cwd: Option<ByteBuf>,
+    /// Whether nobody named that directory: a session that is there stays in its own.
+    #[serde(default)]
+    cwd_is_assumed: bool,
     env: Vec<(ByteBuf, ByteBuf)>,
     setup: Option<String>,
     stdin: Option<ByteBuf>,
@@ -140,6 +143,13 @@ pub(crate) struct OrderTerms {
 }
 
 impl Order {
+    /// Its directory, if nobody named that.
+    pub(crate) fn assumed_cwd(&self) -> Option<PathBuf> {
+        let cwd = self.request.cwd.as_ref();
+        let cwd = cwd.filter(|_| self.request.cwd_is_assumed)?;
+        Some(PathBuf::from(OsString::from_vec(cwd.to_vec())))
+    }
+
     /// The order for a call.
     pub(crate) fn of(parts: OrderParts<'_>, terms: OrderTerms) -> Self {
         let OrderParts {
@@ -157,6 +167,7 @@ impl Order {
             request: OrderedRequest {
                 command: request.command.clone(),
                 cwd: cwd.map(|cwd| bytes(cwd.as_os_str())),
+                cwd_is_assumed: request.cwd.is_none(),
                 env: (request.env.iter())
                     .map(|(name, value)| (bytes(name), bytes(value)))
                     .collect(),
@@ -206,6 +217,7 @@ impl Order {
         let OrderedRequest {
             command,
             cwd,
+            cwd_is_assumed: _,
             env,
             setup,
             stdin,

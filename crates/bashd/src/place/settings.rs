@@ -1,5 +1,7 @@
 //! What is configured about places, and what of the configuration travels with an order.
 
+use super::container::ContainerSettings;
+use super::kubernetes::PodSettings;
 use super::program::ProgramSources;
 use crate::config::{Config, ConfinementSettings, EnvSettings};
 use crate::jobs::JobLimits;
@@ -54,6 +56,10 @@ pub enum PlaceKind {
         /// bashd there, if it is installed.
         bin: Option<String>,
     },
+    /// By podman or docker.
+    Container(ContainerSettings),
+    /// By kubectl.
+    Kubernetes(PodSettings),
 }
 
 impl PlaceKind {
@@ -62,6 +68,8 @@ impl PlaceKind {
         match self {
             Self::Pipe { .. } => "pipe",
             Self::Ssh { .. } => "ssh",
+            Self::Container(_) => "container",
+            Self::Kubernetes(_) => "kubernetes",
         }
     }
 }
@@ -83,6 +91,21 @@ impl PlaceSettings {
             upload_to: None,
             programs: ProgramSources::default(),
         }
+    }
+
+    /// The same for who is in this directory: a container may have it as its workspace.
+    pub(crate) fn for_directory(mut self, here: &Path) -> Self {
+        if let PlaceKind::Container(ContainerSettings {
+            workspace: Some(workspace),
+            ..
+        }) = &self.kind
+        {
+            let ours = (here.to_owned(), workspace.clone());
+            if !self.map.contains(&ours) {
+                self.map.push(ours);
+            }
+        }
+        self
     }
 
     /// The directory there that a directory here is, by the longest prefix that is mapped.
@@ -131,6 +154,9 @@ pub(crate) struct OrderSettings {
     auto_background: Option<Duration>,
     job_limits: JobLimits,
     longest_job: Duration,
+    /// Whether `sh` will do where there is no bash, for profiles whose shell can be chosen.
+    #[serde(default)]
+    sh_will_do: bool,
 }
 
 impl OrderSettings {
@@ -155,7 +181,19 @@ impl OrderSettings {
             auto_background: config.auto_background,
             job_limits: config.jobs.limits,
             longest_job: config.jobs.max_time,
+            sh_will_do: false,
         }
+    }
+
+    /// The same at a place of this kind: what is made of an image often has no bash.
+    pub(crate) fn at(mut self, kind: &PlaceKind) -> Self {
+        self.sh_will_do = matches!(kind, PlaceKind::Container(_) | PlaceKind::Kubernetes(_));
+        self
+    }
+
+    /// The shell of such orders where there is no bash, if another will do.
+    pub(crate) fn other_shell(&self) -> Option<&'static str> {
+        (self.sh_will_do && self.shell.is_none()).then_some("sh")
     }
 
     /// The configuration of an outpost's engine for such orders. Records, and what output is stored

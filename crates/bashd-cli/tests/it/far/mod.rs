@@ -15,13 +15,19 @@
 //! | `liar` | (no tests) what lies |
 //! | `oracle` | none: the scripts of the oracle through an outpost on this machine |
 //! | `agent` | a whole agent loop with its carrier killed |
+//! | `kubernetes` | pods, in a Kubernetes of one node (12); `./test --with kubernetes` |
+//! | `containers` | containers, by podman (13); `./test --with containers` |
+//! | `images` | images that lack something (16, 19); likewise |
 
 mod absence;
 mod agent;
 mod carriers;
+mod containers;
 mod distance;
 mod furnishing;
 mod hostile;
+mod images;
+mod kubernetes;
 mod letting_in;
 mod liar;
 mod oracle;

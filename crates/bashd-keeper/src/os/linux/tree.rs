@@ -162,14 +162,30 @@ fn scan_parents() -> HashMap<i32, Vec<Pid>> {
 pub struct Member {
     /// Its pid.
     pub pid: Pid,
-    /// The pidfd that holds it.
-    pub fd: OwnedFd,
+    held: HeldBy,
+}
+
+/// What tells that a pid still means the same process.
+enum HeldBy {
+    Fd(OwnedFd),
+    /// When it started, where the system has no pidfd (gVisor): compared before each signal, which
+    /// leaves a moment between the two.
+    Start(u64),
 }
 
 impl Member {
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
-        Ok(rustix::process::pidfd_send_signal(&self.fd, signal)?)
+        match &self.held {
+            HeldBy::Fd(fd) => Ok(rustix::process::pidfd_send_signal(fd, signal)?),
+            HeldBy::Start(started) => {
+                let is_same = stat(self.pid).is_some_and(|stat| stat.started_ticks == *started);
+                if !is_same {
+                    return Err(rustix::io::Errno::SRCH.into());
+                }
+                Ok(rustix::process::kill_process(self.pid, signal)?)
+            }
+        }
     }
 }
 
@@ -196,13 +212,17 @@ pub fn for_each_descendant(mut visit: impl FnMut(&Member) -> Descend) {
             parents.push(own);
         }
         for pid in new {
-            let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+            let fd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+                Ok(fd) => Some(fd),
+                Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => None,
+                Err(_) => continue,
+            };
+            let Some(stat) = stat(pid) else {
                 continue;
             };
-            let still_there = stat(pid).is_some_and(|stat| {
-                stat.parent == parent.as_raw_nonzero().get() || stat.parent == own_pid()
-            });
-            if still_there && visit(&Member { pid, fd }) == Descend::Yes {
+            let is_ours = stat.parent == parent.as_raw_nonzero().get() || stat.parent == own_pid();
+            let held = fd.map_or(HeldBy::Start(stat.started_ticks), HeldBy::Fd);
+            if is_ours && visit(&Member { pid, held }) == Descend::Yes {
                 parents.push(pid);
             }
         }

@@ -7,7 +7,7 @@ use super::inner_scripts::{
     fed_scripts, printed_text, reads_input, script_text, shell_script, startup_files, trap_script,
     writes_startup,
 };
-use super::lowering::{InnerScript, InnerShell, Lowering};
+use super::lowering::{InnerScript, InnerShell, Lowering, MOST_SCRIPTS};
 use super::view::{Construct, SimpleCommand, Span};
 use super::word::Word;
 use super::{git_scripts, interpreters, wrappers};
@@ -43,8 +43,10 @@ pub(super) const NAMES: [&str; 24] = [
 /// What ends a text that is handed on as a here-document.
 const END: &str = "END_OF_WHAT_IS_READ";
 
-/// How deep aliases may be nested: two may name each other forever.
+/// How deep aliases may be nested: two may name each other forever. Inside other scripts they may
+/// be deeper, as long as there is work left.
 const MOST_ALIASES: usize = 3;
+const DEEPEST_ALIAS: usize = MOST_SCRIPTS - 1;
 
 /// Most lines that `parallel` reads, each of which is a word of a command.
 const MOST_LINES: usize = 64;
@@ -299,7 +301,9 @@ impl Lowering<'_> {
         }
         if let Some(value) = self.constants.text(NamedText::Alias, &first) {
             let rest: Vec<String> = command.arguments().iter().map(printed_text).collect();
-            let is_deep = self.context.depth >= MOST_ALIASES;
+            let depth = self.context.depth;
+            let is_deep = depth >= MOST_ALIASES
+                && (depth >= DEEPEST_ALIAS || !self.constants.may_work(value.len()));
             if is_deep || value.split_whitespace().next() == Some(name) {
                 return None;
             }

@@ -15,7 +15,7 @@ use super::{deferred, handed_scripts, interpreters, matched, started, wrappers};
 use std::sync::LazyLock;
 
 /// How deep inner scripts may nest (`bash -c 'bash -c …'`).
-const MOST_SCRIPTS: usize = 8;
+pub(super) const MOST_SCRIPTS: usize = 8;
 
 /// How many wrappers may follow each other (`sudo env nice …`).
 const MOST_WRAPPERS: usize = 24;

@@ -166,6 +166,8 @@ fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
         "fifth_strict.tsv",
         "sixth_strict.tsv",
         "seventh_strict.tsv",
+        "eighth_strict.tsv",
+        "ninth_strict.tsv",
     ];
     for row in lists.into_iter().flat_map(rows) {
         let (wanted, command) = match row.as_slice() {

@@ -11,6 +11,21 @@ const GLOBAL: &[&str] = &[
     "--no-optional-locks",
     "--literal-pathspecs",
     "--icase-pathspecs",
+    "--glob-pathspecs",
+    "--noglob-pathspecs",
+    "--no-replace-objects",
+    "--no-lazy-fetch",
+    "--no-advice",
+];
+
+/// What git itself says about itself; it does nothing else then.
+const QUESTIONS: &[&str] = &[
+    "--version",
+    "-v",
+    "--exec-path",
+    "--html-path",
+    "--man-path",
+    "--info-path",
 ];
 
 /// Second words that must stay second (`stash show`); elsewhere options may follow them as well.
@@ -29,7 +44,7 @@ pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, PolicyDenia
         Some((StepWord::Literal(name), after)) => (name.as_str(), after),
         _ => return Err(PolicyDenial::new("git without a subcommand", accepted())),
     };
-    if name == "--version" {
+    if name == "--version" || QUESTIONS.contains(&name) && after.is_empty() {
         return Ok(arguments.to_vec());
     }
     if name.starts_with('-') {
@@ -45,6 +60,10 @@ pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, PolicyDenia
             accepted(),
         )
     })?;
+    // A short text about its options.
+    if matches!(after, [StepWord::Literal(only)] if only == "-h") {
+        return Ok(arguments.to_vec());
+    }
     let found = row.options.read(after).map_err(|what| {
         PolicyDenial::new(
             format!("git {name} with {what}"),

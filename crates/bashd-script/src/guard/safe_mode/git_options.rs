@@ -2,9 +2,8 @@
 //!
 //! Deliberately missing, because they write a file, start a program, or read outside this
 //! repository: `output`, `ext-diff`, `textconv`, `filters`, `open-files-in-pager`,
-//! `show-signature`, `submodule` and `ignore-submodules` (a submodule's own configuration would be
-//! read), `contents`, `stdin` (options come in there as well), `remerge-diff` and
-//! `diff-merges` (merge drivers).
+//! `show-signature`, `ignore-submodules`, `recurse-submodules` and `submodule=diff` (a submodule's
+//! own configuration would be read), `contents`, `remerge-diff` (merge drivers).
 
 /// How differences are shown.
 pub(super) const DIFF: &[&str] = &[
@@ -92,6 +91,11 @@ pub(super) const DIFF: &[&str] = &[
     "cc",
     "dd",
     "root",
+    // Its other value starts git in the submodule, by the submodule's configuration.
+    "submodule=|log|short",
+    "diff-merges=off|none|on|m|first-parent|1|separate|combined|c|dense-combined|cc",
+    "no-diff-merges",
+    "max-depth=",
 ];
 
 /// Which commits are shown, and how.
@@ -188,6 +192,26 @@ pub(super) const LOG: &[&str] = &[
     "in-commit-order",
     "disk-usage",
     "no-show-signature",
+    // Only what selects commits may come in there, no other options.
+    "stdin",
+    "filter=",
+    "filter-print-omitted",
+    "filter-provided-objects",
+    "missing=",
+    "objects-edge",
+    "objects-edge-aggressive",
+    "object-names",
+    "unpacked",
+    "unsorted-input",
+    "use-bitmap-index",
+    "progress=",
+    "bisect-vars",
+    "bisect-all",
+    "indexed-objects",
+    "alternate-refs",
+    "exclude-promisor-objects",
+    "maximal-only",
+    "commit-header",
 ];
 
 /// `git status`.
@@ -390,6 +414,13 @@ pub(super) const NAMES: &[&str] = &[
     "human-readable",
     "porcelain",
     "expire=",
+    "stdin",
+    "index",
+    "annotate-stdin",
+    "broken",
+    "null",
+    "stat-only",
+    "object-format=",
 ];
 
 /// `git config`, for reading.
@@ -424,4 +455,16 @@ pub(super) const CONFIG: &[&str] = &[
     "path",
     "expiry-date",
     "default=",
+    "file=",
+    "blob=",
+];
+
+/// `git interpret-trailers`, for reading.
+pub(super) const TRAILERS: &[&str] = &[
+    "parse",
+    "only-trailers",
+    "only-input",
+    "unfold",
+    "divider",
+    "trim-empty",
 ];

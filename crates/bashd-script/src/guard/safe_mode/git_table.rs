@@ -1,6 +1,6 @@
 //! The read-only subcommands of git, one row each.
 
-use super::git_options::{BLAME, CONFIG, DIFF, GREP, LOG, LS, NAMES, REFS, STATUS};
+use super::git_options::{BLAME, CONFIG, DIFF, GREP, LOG, LS, NAMES, REFS, STATUS, TRAILERS};
 use super::options::{FoundOptions, Long, Number, Operands, Options, Short};
 
 /// Checks what was found; the error is the accepted form.
@@ -255,7 +255,27 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
             stash,
         )
     },
-    row_with_form("config", options(short("lz", "", ""), &[CONFIG]), config),
+    row("show-index", options(short("", "", ""), &[NAMES]), &[]),
+    row("get-tar-commit-id", options(short("", "", ""), &[]), &[]),
+    // Otherwise it runs the commands that the configuration has for trailers.
+    row_with_form(
+        "interpret-trailers",
+        options(short("", "", ""), &[TRAILERS]),
+        |found| {
+            let reads = found.has_any(&["--parse", "--only-input"]);
+            let is_taken_back = found.has_any(&["--no-parse", "--no-only-input"]);
+            accept(reads && !is_taken_back, "git interpret-trailers --parse")
+        },
+    ),
+    row_with_form(
+        "archive",
+        options(short("l", "", ""), &[&["list"]]),
+        |found| {
+            let lists = found.has_any(&["--list", "-l"]) && !found.has_any(&["--no-list"]);
+            accept(lists, "git archive --list")
+        },
+    ),
+    row_with_form("config", options(short("lz", "f", ""), &[CONFIG]), config),
     row_with_form("reflog", options(REVISIONS, &[LOG, DIFF]), reflog),
     row_with_form("worktree", options(short("vz", "", ""), &[NAMES]), worktree),
 ];
@@ -371,8 +391,10 @@ fn remote(found: &FoundOptions<'_>) -> Result<(), &'static str> {
 }
 
 fn stash(found: &FoundOptions<'_>) -> Result<(), &'static str> {
+    // `git stash -p list` and `git stash -- list` stash the file `list`.
+    let is_verb = found.begins_with_operand;
     accept(
-        matches!(found.first_operand(), Some("list" | "show")),
+        is_verb && matches!(found.first_operand(), Some("list" | "show")),
         "git stash list, git stash show",
     )
 }
@@ -397,12 +419,19 @@ fn config(found: &FoundOptions<'_>) -> Result<(), &'static str> {
 }
 
 fn reflog(found: &FoundOptions<'_>) -> Result<(), &'static str> {
+    // Verbs are small letters; a reference is told from one by anything else, or is well known.
+    let is_word = |text: &str| text.chars().all(|letter| letter.is_ascii_lowercase());
+    let is_reference = |text: &str| !is_word(text) || KNOWN_REFERENCES.contains(&text);
     accept(
         found.operands.is_empty()
-            || matches!(found.first_operand(), Some("show" | "list" | "exists")),
+            || matches!(found.first_operand(), Some("show" | "list" | "exists"))
+            || found.first_operand().is_some_and(is_reference),
         "git reflog, git reflog show REF",
     )
 }
+
+/// Branches that nearly every repository has, and the stash.
+const KNOWN_REFERENCES: &[&str] = &["main", "master", "trunk", "develop", "stash"];
 
 fn submodule(found: &FoundOptions<'_>) -> Result<(), &'static str> {
     accept(

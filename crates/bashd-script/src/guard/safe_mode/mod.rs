@@ -16,6 +16,7 @@ mod git_options;
 mod git_table;
 mod options;
 mod policy;
+mod runner_tables;
 mod runners;
 mod strict;
 mod tokens;

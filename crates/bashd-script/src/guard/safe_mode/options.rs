@@ -41,12 +41,14 @@ pub(super) enum Number {
 
 /// Which long options are allowed.
 pub(super) enum Long {
-    /// These. `name` may have `=value`; `name=` needs one, attached or next; `name?` takes the next
-    /// word if that is not an option. Each also allows `--no-name`.
+    /// These. `name` may have `=value`; `name=` needs one, attached or next; `name=a|b` one of
+    /// these, attached or next (`name=|a`: none, or one attached); `name?` takes the next word if that is not an option. Each but
+    /// those with listed values also allows `--no-name`.
     Only(&'static [&'static [&'static str]]),
     /// All but these and their abbreviations.
     AllBut(&'static [&'static str]),
-    /// All but these, whatever their capitals: of programs that know no abbreviations.
+    /// All but these, whatever their capitals and dashes, and what is below them (`name.part`): of
+    /// programs that know no abbreviations.
     Except(&'static [&'static str]),
 }
 
@@ -64,6 +66,10 @@ pub(super) enum Operands {
 pub(super) struct FoundOptions<'a> {
     pub(super) options: Vec<String>,
     pub(super) operands: Vec<&'a StepWord>,
+    /// Whether the first operand comes before anything else.
+    pub(super) begins_with_operand: bool,
+    /// Whether `--` comes before the first operand, which is no verb then.
+    is_ended_before: bool,
 }
 
 impl FoundOptions<'_> {
@@ -74,8 +80,11 @@ impl FoundOptions<'_> {
             .any(|option| names.contains(&option.as_str()))
     }
 
-    /// The first operand, if it is plain text.
+    /// The first operand, if it is plain text and may be a verb.
     pub(super) fn first_operand(&self) -> Option<&str> {
+        if self.is_ended_before {
+            return None;
+        }
         match self.operands.first()? {
             StepWord::Literal(text) => Some(text),
             StepWord::Pattern(_) => None,
@@ -94,6 +103,7 @@ impl Options {
                 StepWord::Pattern(_) => "",
             };
             if text == "--" || text == "--end-of-options" {
+                found.is_ended_before = found.operands.is_empty();
                 for operand in rest.by_ref() {
                     self.operand(operand, &mut found)?;
                 }
@@ -115,6 +125,7 @@ impl Options {
             Operands::NoFileOfOptions if !begins_with_at => {}
             Operands::NoFileOfOptions => return Err(format!("its argument {}", shown(word))),
         }
+        found.begins_with_operand |= found.options.is_empty() && found.operands.is_empty();
         found.operands.push(word);
         Ok(())
     }
@@ -137,10 +148,14 @@ impl Options {
                 }
             }
             Long::Except(refused) => {
-                if refused
-                    .iter()
-                    .any(|refused| refused.eq_ignore_ascii_case(name))
-                {
+                let is_refused = |name: &str| {
+                    let name = without_dashes(name);
+                    refused
+                        .iter()
+                        .any(|refused| without_dashes(refused) == name)
+                };
+                let group = name.split('.').next().unwrap_or_default();
+                if is_refused(name) || is_refused(group) {
                     return Err(not_allowed());
                 }
             }
@@ -148,6 +163,15 @@ impl Options {
                 let entry = find_long(tables, name).ok_or_else(not_allowed)?;
                 match (entry, value) {
                     (Takes::Value, None) => take_value(rest, name)?,
+                    (Takes::OneOf(values), Some(value)) if !is_listed(values, value) => {
+                        return Err(format!("its option --{name}={value}"));
+                    }
+                    (Takes::OneOf(values), None) if !is_listed(values, "") => {
+                        let value = rest.next();
+                        if !matches!(value, Some(StepWord::Literal(it)) if is_listed(values, it)) {
+                            return Err(format!("this value of its option --{name}"));
+                        }
+                    }
                     (Takes::ValueIfThere, None) => take_value_if_there(rest),
                     _ => {}
                 }
@@ -212,10 +236,12 @@ impl Options {
 enum Takes {
     Nothing,
     Value,
+    /// One of those that are listed, with `|` between them.
+    OneOf(&'static str),
     ValueIfThere,
 }
 
-fn find_long(tables: &[&[&str]], name: &str) -> Option<Takes> {
+fn find_long(tables: &[&'static [&'static str]], name: &str) -> Option<Takes> {
     let entry = |name: &str| {
         tables
             .iter()
@@ -225,6 +251,8 @@ fn find_long(tables: &[&[&str]], name: &str) -> Option<Takes> {
                     (known, Takes::Value)
                 } else if let Some(known) = entry.strip_suffix('?') {
                     (known, Takes::ValueIfThere)
+                } else if let Some((known, values)) = entry.split_once('=') {
+                    (known, Takes::OneOf(values))
                 } else {
                     (*entry, Takes::Nothing)
                 };
@@ -235,9 +263,20 @@ fn find_long(tables: &[&[&str]], name: &str) -> Option<Takes> {
         let name = name
             .strip_prefix("no-")
             .filter(|name| !name.starts_with("no-"))?;
-        entry(name).map(|_| Takes::Nothing)
+        let known = entry(name)?;
+        (!matches!(known, Takes::OneOf(_))).then_some(Takes::Nothing)
     };
     entry(name).or_else(negated)
+}
+
+/// A name as runners compare it: `--setup-files` is `--setupFiles`.
+fn without_dashes(name: &str) -> String {
+    let letters = name.chars().filter(|letter| !matches!(letter, '-' | '_'));
+    letters.map(|letter| letter.to_ascii_lowercase()).collect()
+}
+
+fn is_listed(values: &str, value: &str) -> bool {
+    values.split('|').any(|known| known == value)
 }
 
 /// The next word is a value. One that looks like an option could be one after all, and a pattern

@@ -2,220 +2,13 @@
 //! refused are options that load other code, start another program, or write to a given place.
 
 use super::StepWord;
-use super::options::{Long, Number, Operands, Options, Short, shown};
+use super::options::shown;
 use super::policy::PolicyDenial;
+use super::runner_tables::{
+    NPM, OWN_VALUES, PYTEST, SCRIPT, SWIFT, XCODEBUILD_BEGINNINGS, XCODEBUILD_PLACES,
+    XCODEBUILD_PLAIN, XCODEBUILD_VALUED,
+};
 use crate::script::WordPart;
-
-const PYTEST: Options = Options {
-    short: Short::Only {
-        flags: "vqxslh",
-        valued: "kmn",
-        attached: "r",
-        number: Number::Refused,
-    },
-    long: Long::Only(&[&[
-        "verbose",
-        "quiet",
-        "exitfirst",
-        "maxfail=",
-        "lf",
-        "last-failed",
-        "ff",
-        "failed-first",
-        "nf",
-        "new-first",
-        "sw",
-        "stepwise",
-        "stepwise-skip",
-        "collect-only",
-        "co",
-        "tb=",
-        "durations=",
-        "durations-min=",
-        "showlocals",
-        "header",
-        "summary",
-        "capture=",
-        "color=",
-        "strict-markers",
-        "strict-config",
-        "strict",
-        "runxfail",
-        "disable-warnings",
-        "disable-pytest-warnings",
-        "ignore=",
-        "ignore-glob=",
-        "deselect=",
-        "markers",
-        "fixtures",
-        "fixtures-per-test",
-        "verbosity=",
-        "full-trace",
-        "setup-show",
-        "setup-only",
-        "setup-plan",
-        "version",
-        "help",
-        "timeout=",
-        "no-cov",
-        "show-capture=",
-        "code-highlight=",
-    ]]),
-    operands: Operands::NoFileOfOptions,
-};
-
-const SWIFT: Options = Options {
-    short: Short::Only {
-        flags: "vqlh",
-        valued: "cs",
-        attached: "",
-        number: Number::Refused,
-    },
-    long: Long::Only(&[&[
-        "filter=",
-        "skip=",
-        "parallel",
-        "num-workers=",
-        "verbose",
-        "quiet",
-        "configuration=",
-        "list-tests",
-        "skip-build",
-        "enable-code-coverage",
-        "disable-code-coverage",
-        "specifier=",
-        "sanitize=",
-        "very-verbose",
-        "show-codecov-path",
-        "help",
-        "version",
-    ]]),
-    operands: Operands::Any,
-};
-
-/// npm's own options, before `--`.
-const NPM: Options = Options {
-    short: Short::Only {
-        flags: "sqd",
-        valued: "w",
-        attached: "",
-        number: Number::Refused,
-    },
-    long: Long::Only(&[&[
-        "silent",
-        "quiet",
-        "if-present",
-        "workspaces",
-        "workspace=",
-        "include-workspace-root",
-        "loglevel=",
-        "color",
-        "foreground-scripts",
-        "ignore-scripts",
-    ]]),
-    operands: Operands::Any,
-};
-
-/// After npm's `--`: everything but what the usual JavaScript runners load code by, or write to a
-/// given place with.
-const SCRIPT: Options = Options {
-    short: Short::AllBut {
-        refused: "rc",
-        valued: "tgf",
-    },
-    long: Long::Except(&[
-        "require",
-        "config",
-        "outputFile",
-        "output",
-        "output-file",
-        "setupFiles",
-        "setupFilesAfterEnv",
-        "globalSetup",
-        "globalTeardown",
-        "global-setup",
-        "import",
-        "loader",
-        "experimental-loader",
-        "rootDir",
-        "root",
-        "roots",
-        "coverageDirectory",
-        "coverage.reportsDirectory",
-        "cacheDirectory",
-        "testRunner",
-        "runner",
-        "transform",
-        "resolver",
-        "preset",
-        "env",
-        "environment",
-        "testEnvironment",
-        "reporter",
-        "reporters",
-        "reporter-options",
-        "reporter-option",
-        "file",
-        "ui",
-        "package",
-        "opts",
-        "node-option",
-        "testResultsProcessor",
-        "snapshotResolver",
-        "watchPlugins",
-        "modulePaths",
-        "moduleDirectories",
-        "filter",
-        "inspect",
-        "inspect-brk",
-        "api",
-        "browser",
-        "trace",
-    ]),
-    operands: Operands::Any,
-};
-
-/// Options of xcodebuild: with a value, and without one. They begin with one dash.
-const XCODEBUILD_VALUED: &[&str] = &[
-    "-scheme",
-    "-workspace",
-    "-project",
-    "-destination",
-    "-configuration",
-    "-sdk",
-    "-testPlan",
-    "-target",
-    "-arch",
-    "-parallel-testing-enabled",
-    "-parallel-testing-worker-count",
-    "-enableCodeCoverage",
-    "-test-iterations",
-    "-test-timeouts-enabled",
-    "-destination-timeout",
-    "-maximum-parallel-testing-workers",
-    "-default-test-execution-time-allowance",
-    "-maximum-test-execution-time-allowance",
-    "-jobs",
-    "-testLanguage",
-    "-testRegion",
-];
-/// Those whose value is a path: a project elsewhere brings other code along.
-const XCODEBUILD_PLACES: &[&str] = &["-project", "-workspace"];
-const XCODEBUILD_PLAIN: &[&str] = &[
-    "-quiet",
-    "-verbose",
-    "-retry-tests-on-failure",
-    "-run-tests-until-failure",
-    "-alltargets",
-    "-hideShellScriptEnvironment",
-    "-showTestPlans",
-    "-parallelizeTargets",
-];
-const XCODEBUILD_BEGINNINGS: &[&str] = &[
-    "-only-testing:",
-    "-skip-testing:",
-    "-only-test-configuration:",
-];
 
 pub(super) fn pytest(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
     let accepted = "pytest [PATH…] [-k EXPRESSION] [-m MARKERS] [-x] [-v], with paths below here";
@@ -233,8 +26,30 @@ pub(super) fn pytest(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
             accepted,
         ));
     }
+    // The class of a warning may be one of any module, which would be loaded.
+    let is_module = |word: &&StepWord| match word {
+        StepWord::Literal(text) => text.split(':').nth(2).is_some_and(|it| it.contains('.')),
+        StepWord::Pattern(_) => false,
+    };
+    let mut before = [None].into_iter().chain(arguments.iter().map(Some));
+    let named = arguments.iter().find(|word| {
+        let is_value =
+            matches!(before.next().flatten(), Some(StepWord::Literal(text)) if takes_warning(text));
+        let is_attached = matches!(word, StepWord::Literal(text) if takes_warning(text));
+        (is_value || is_attached) && is_module(word)
+    });
+    if let Some(word) = named {
+        let what = format!("pytest with {}", shown(word));
+        return Err(PolicyDenial::new(what, accepted));
+    }
     let read = PYTEST.read(arguments).map(drop);
     read.map_err(|what| PolicyDenial::new(format!("pytest with {what}"), accepted))
+}
+
+/// Whether it is `-W`, alone or with its value, maybe after other letters.
+fn takes_warning(text: &str) -> bool {
+    let is_letters = text.starts_with('-') && !text.starts_with("--");
+    is_letters && text.contains('W') || text.starts_with("--pythonwarnings")
 }
 
 pub(super) fn swift(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
@@ -259,12 +74,7 @@ pub(super) fn npm(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
         let what = format!("npm test with {}", shown(word));
         return Err(PolicyDenial::new(what, accepted));
     }
-    let script: Vec<StepWord> = script
-        .iter()
-        .skip(1)
-        .filter(|word| !is_own_reporter(word))
-        .cloned()
-        .collect();
+    let script = without_own_values(script.split_first().map_or(&[], |(_, behind)| behind));
     let read = NPM.read(own).and_then(|_| SCRIPT.read(&script).map(drop));
     read.map_err(|what| PolicyDenial::new(format!("npm test with {what}"), accepted))
 }
@@ -295,19 +105,34 @@ pub(super) fn xcodebuild(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
     Ok(())
 }
 
-/// Reporters that runners bring along: they print, and load nothing.
-const REPORTERS: &[&str] = &[
-    "dot", "spec", "min", "list", "tap", "verbose", "basic", "default", "nyan", "progress",
-    "landing", "line",
-];
-
-fn is_own_reporter(word: &StepWord) -> bool {
-    let StepWord::Literal(text) = word else {
-        return false;
+/// Removes options with a value of the runner's own, attached or next.
+fn without_own_values(words: &[StepWord]) -> Vec<StepWord> {
+    let has_own = |option: &str, value: &str| {
+        let row = OWN_VALUES
+            .iter()
+            .find(|(options, _)| options.split('|').any(|known| known == option));
+        row.is_some_and(|(_, values)| values.contains(&value))
     };
-    let name = text.strip_prefix("--reporter=");
-    let name = name.or_else(|| text.strip_prefix("--reporters="));
-    name.is_some_and(|name| REPORTERS.contains(&name))
+    let mut left = Vec::new();
+    let mut rest = words;
+    while let Some((word, after)) = rest.split_first() {
+        rest = after;
+        let StepWord::Literal(text) = word else {
+            left.push(word.clone());
+            continue;
+        };
+        let is_attached = text
+            .split_once('=')
+            .is_some_and(|(option, value)| has_own(option, value));
+        if is_attached {
+            continue;
+        }
+        match after.split_first() {
+            Some((StepWord::Literal(value), behind)) if has_own(text, value) => rest = behind,
+            _ => left.push(word.clone()),
+        }
+    }
+    left
 }
 
 /// Whether a path stays below the working directory.

@@ -59,8 +59,20 @@ pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection>
     if !script.is_read_whole(text) {
         return Err(invalid_syntax("it could not be parsed completely"));
     }
-    let steps = script.commands.iter().map(|command| step(command, text));
-    let steps: Vec<Step> = steps.collect::<Result<_, _>>()?;
+    let mut steps: Vec<Step> = Vec::new();
+    for command in &script.commands {
+        let next = step(command, text)?;
+        if is_after_joint_of_both(command, text) {
+            // As bash does it, after the redirects that are written.
+            let both = StepRedirect::Duplicate(2, 1);
+            steps
+                .iter_mut()
+                .last()
+                .into_iter()
+                .for_each(|it| it.redirects.push(both.clone()));
+        }
+        steps.push(next);
+    }
     if steps.is_empty() {
         return Err(refusal("it contains no command", &policy::accepted(), None));
     }
@@ -112,9 +124,6 @@ fn step(command: &SimpleCommand, text: &str) -> Result<Step, Objection> {
     }
     if let Some(assignment) = command.assignments.first() {
         return refuse(&format!("it sets the variable {}", assignment.name), SIMPLE);
-    }
-    if is_after_joint_of_both(command, text) {
-        return refuse("it is joined by |&", "2>&1 |");
     }
     let words = command
         .words

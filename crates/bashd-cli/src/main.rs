@@ -45,6 +45,7 @@ mod surroundings;
 mod terminal;
 mod top;
 mod vocabulary;
+mod watched;
 
 use args::{Cli, ColorWhen};
 use exit_status::ExitStatus;

@@ -46,6 +46,8 @@ mod terminal;
 mod top;
 mod vocabulary;
 mod watched;
+#[cfg(feature = "web")]
+mod web;
 
 use args::{Cli, ColorWhen};
 use exit_status::ExitStatus;

@@ -251,6 +251,12 @@ impl WatchedCalls {
         self.calls.get(id)
     }
 
+    /// The ids of all of them.
+    #[cfg(feature = "web")]
+    pub(crate) fn ids(&self) -> impl Iterator<Item = String> {
+        self.calls.keys().cloned()
+    }
+
     /// How many there are that ask, and that run.
     pub(crate) fn count(&self) -> (usize, usize) {
         let asks = |call: &&WatchedCall| matches!(call.state, WatchedState::Asks(_));

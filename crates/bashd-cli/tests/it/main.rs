@@ -54,6 +54,7 @@
 //! | `stalls` | what one caller can make slow, and whom that costs |
 //! | `snippets` | every block of the pages runs, or says why not |
 //! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
+//! | `web` | `web`: who gets in, the stream, runs, questions; the page in a browser |
 //! | `words` | `run` with words and its own stdin; small subcommands |
 //! | `console` | `console` in tmux: commands, terminals, resizing, every way to leave |
 //! | `doctor` | `doctor`: findings for people and for programs |
@@ -118,6 +119,8 @@ mod snippets;
 mod stalls;
 mod stats;
 mod usage;
+#[cfg(feature = "web")]
+mod web;
 mod words;
 
 use bashd_testkit::{Binary, Home, Transcript};

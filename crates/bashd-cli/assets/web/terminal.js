@@ -62,6 +62,7 @@ export class OutputScreen {
       logLevel: "off",
       minimumContrastRatio: 4.5,
       scrollback: SCROLLBACK,
+      scrollSensitivity: 3,
       screenReaderMode: true,
       theme: light.matches ? LIGHT : DARK,
     });
@@ -221,7 +222,7 @@ export class OutputScreen {
   async seek(offset) {
     const turn = this.begin();
     this.isFollowing = false;
-    this.isBusy = true;
+    this.busy = turn;
     try {
       const before = offset > 0 ? await this.cut({ before: offset, ...SLICE }) : null;
       const behind = await this.cut({ at: offset, ...TAIL });
@@ -241,7 +242,7 @@ export class OutputScreen {
       if (turn === this.turn && error.name !== "AbortError") this.told.nothing(error.message);
       return null;
     } finally {
-      if (turn === this.turn) this.isBusy = false;
+      if (this.busy === turn) this.busy = 0;
     }
   }
 
@@ -287,7 +288,7 @@ export class OutputScreen {
   /** Looks whether the person has scrolled, and loads what comes into sight. */
   watch() {
     const buffer = this.term?.buffer.active;
-    if (!buffer || buffer.type !== "normal" || this.isBusy || !this.chunks.length) return;
+    if (!buffer || buffer.type !== "normal" || this.busy === this.turn || !this.chunks.length) return;
     const y = buffer.viewportY;
     const before = this.seen;
     this.seen = y;
@@ -313,7 +314,7 @@ export class OutputScreen {
 
   async extendUp(y) {
     const turn = this.begin();
-    this.isBusy = true;
+    this.busy = turn;
     try {
       const anchor = this.chunkAt(y) ?? this.chunks[0];
       const delta = y - (anchor.marker?.line ?? 0);
@@ -328,22 +329,28 @@ export class OutputScreen {
     } catch {
       // The next scroll tries again.
     } finally {
-      if (turn === this.turn) this.isBusy = false;
+      if (this.busy === turn) this.busy = 0;
     }
   }
 
   async extendDown() {
     const turn = this.begin();
-    this.isBusy = true;
+    this.busy = turn;
     try {
       const cut = await this.cut({ at: this.chunks.at(-1).next, ...SLICE });
       if (turn !== this.turn) return;
       this.know(cut);
+      const y = this.term.buffer.active.viewportY;
       await this.append(cut);
+      if (turn !== this.turn) return;
+      // A terminal at its end goes along with what is written; the reader stays.
+      this.term.scrollToLine(y);
+      this.seen = y;
+      this.told.moved();
     } catch {
       // Likewise.
     } finally {
-      if (turn === this.turn) this.isBusy = false;
+      if (this.busy === turn) this.busy = 0;
     }
   }
 }

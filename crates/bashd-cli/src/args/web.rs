@@ -21,8 +21,8 @@ pub(crate) struct WebOptions {
     /// Serve on this Unix socket instead, for a tunnel by ssh.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "open"])]
     pub(crate) socket: Option<PathBuf>,
-    /// The origin under which a reverse proxy shows the page, as https://bashd.example.org; may be
-    /// repeated. Connections of other users are then let in, if they have the token.
+    /// The origin under which a reverse proxy shows the page, as `https://bashd.example.org`; may
+    /// be repeated. Connections of other users are then let in, if they have the token.
     #[arg(long, value_name = "ORIGIN", value_parser = parse_origin)]
     pub(crate) allow_origin: Vec<AllowedOrigin>,
     #[command(flatten)]

@@ -20,8 +20,13 @@ pub(crate) fn random() -> Result<String, Failure> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .context("no token can be generated")
         .map_err(|chain| Failure::of(FailureKind::System, chain))?;
-    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
+    Ok(in_hex(&bytes))
+}
+
+/// Bytes as text.
+pub(crate) fn in_hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
-    }))
+    })
 }

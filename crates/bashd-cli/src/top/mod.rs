@@ -234,7 +234,7 @@ impl TopDesk<'_> {
                 TopDeed::Quit => return Ok(ExitStatus::Success),
                 TopDeed::Open => self.looked = None,
                 TopDeed::Answer(id, answer) => {
-                    app.remark = said(self.deeds.answer(&id, answer).await)
+                    app.remark = said(self.deeds.answer(&id, answer).await);
                 }
                 TopDeed::End(id) => app.remark = said(self.deeds.end(&id).await),
             }

@@ -118,13 +118,13 @@ impl WebAccess {
             Some(_) => Err(foreign),
         }
     }
+}
 
-    /// Whether the page was asked for over TLS, so that its cookie must not go without.
-    pub(super) fn is_secure(&self, headers: &HeaderMap) -> bool {
-        headers
-            .get(ORIGIN)
-            .is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
-    }
+/// Whether the page was asked for over TLS, so that its cookie must not go without.
+pub(super) fn is_secure(headers: &HeaderMap) -> bool {
+    headers
+        .get(ORIGIN)
+        .is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
 }
 
 /// A host without its port.

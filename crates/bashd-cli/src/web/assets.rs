@@ -1,6 +1,7 @@
 //! The page: its files, compiled in. `assets/web/vendor/VENDORED.md` says what of it others wrote.
 
 use super::answer::{self, WebAnswer};
+use crate::serve::token::in_hex;
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use sha2::{Digest, Sha256};
@@ -43,9 +44,7 @@ pub(super) fn get(path: &str, headers: &HeaderMap) -> Option<WebAnswer> {
     let path = if path == "/" { "/index.html" } else { path };
     let (_, kind, content) = FILES.iter().find(|(name, ..)| *name == path)?;
     let digest = Sha256::digest(content);
-    let short = digest.iter().take(8);
-    let tag: String = short.map(|byte| format!("{byte:02x}")).collect();
-    let tag = format!("\"{tag}\"");
+    let tag = format!("\"{}\"", in_hex(&digest));
     let is_known = headers
         .get(IF_NONE_MATCH)
         .is_some_and(|known| known.as_bytes() == tag.as_bytes());

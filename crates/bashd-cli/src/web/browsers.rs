@@ -6,7 +6,7 @@
 //! a page left open goes on after a restart.
 
 use crate::failure::Failure;
-use crate::serve::token::{is_equal, random};
+use crate::serve::token::{in_hex, is_equal, random};
 use hyper::HeaderMap;
 use hyper::header::COOKIE;
 use serde::{Deserialize, Serialize};
@@ -196,8 +196,7 @@ fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'
 }
 
 fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    in_hex(&Sha256::digest(text.as_bytes()))
 }
 
 fn now() -> u64 {
@@ -244,7 +243,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let browsers = Browsers::in_state(state.path()).unwrap();
         let token = browsers.token();
-        assert!(browsers.enter("").is_none() && browsers.enter(&token[1..]).is_none());
+        assert!(browsers.enter("").is_none() && browsers.enter("0").is_none());
         let pass = browsers.enter(&token).unwrap();
         assert!(browsers.enter(&token).is_none(), "it was used");
         let good = headers(&pass);

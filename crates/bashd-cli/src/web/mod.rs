@@ -97,9 +97,9 @@ pub(crate) fn web(
         let board = Arc::clone(&server.board);
         tokio::spawn(Arc::clone(&board).keep(stop.clone()));
         let serving = listener.serve(server, stop.clone());
-        let served = signals.heed(&stop, serving).await;
+        let result = signals.heed(&stop, serving).await;
         board.leave();
-        Ok::<_, Failure>(served)
+        Ok::<_, Failure>(result)
     })?;
     // A thread that still waits for the feed must not delay the end.
     runtime.shutdown_background();

@@ -1,7 +1,7 @@
 //! Which address is what. The page's own files are for everybody of this user; everything else is
 //! for browsers that were let in.
 
-use super::access::TurnedAway;
+use super::access::{self, TurnedAway};
 use super::answer::{self, WebAnswer};
 use super::runs::{RunFailure, SliceWish};
 use super::{WebServer, assets, browsers};
@@ -65,7 +65,7 @@ async fn enter(server: &WebServer, host: &str, request: Request<Incoming>) -> We
     struct Token {
         token: String,
     }
-    let is_secure = server.access.is_secure(request.headers());
+    let is_secure = access::is_secure(request.headers());
     let token = match body::<Token>(request).await {
         Ok(token) => token.token,
         Err(refusal) => return refusal,

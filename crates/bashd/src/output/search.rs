@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_search_goes_on_where_it_stopped_and_misses_nothing() {
-        let text: String = (0..5000).map(|n| format!("line {n} hit\n")).collect();
+        let text: String = (0..5000).map(|n| n.to_string() + " line hit\n").collect();
         let source = Fixed::text(&text).in_pieces_of(1000);
         let mut query = OutputSearch::new("hit", 0).unwrap();
         query.most = 700;

@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn slices_one_after_the_other_are_the_stream() {
-        let text: String = (0..200).map(|n| format!("{n}ä\n")).collect();
+        let text: String = (0..200).map(|n| n.to_string() + "ä\n").collect();
         for bytes in [4, 7, 64] {
             let source = Fixed::text(&text).in_pieces_of(5);
             let (mut at, mut all) = (0, Vec::new());

@@ -28,7 +28,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
 ];
 
 /// Files that start the user's own editor and pager, which the person at them ends, and the
-/// desktop's notices, which end by themselves.
+/// desktop's notices and the browser, which end by themselves.
 const OF_THE_USER: &[&str] = &[
     "crates/bashd/src/place/carrier.rs",
     // Its test alone, in which real shells read its line.
@@ -37,6 +37,7 @@ const OF_THE_USER: &[&str] = &[
     "crates/bashd-cli/src/config/edit.rs",
     "crates/bashd-cli/src/notify.rs",
     "crates/bashd-cli/src/pager.rs",
+    "crates/bashd-cli/src/web/opening.rs",
 ];
 
 /// Documents and how many lines they may have, so that they stay read.

@@ -34,9 +34,9 @@ fn looking() -> Looking {
     let mut server = WebUnderTest::start(&home, &[]);
     let visitor = server.visitor();
     Looking {
-        home,
         server,
         visitor,
+        home,
     }
 }
 

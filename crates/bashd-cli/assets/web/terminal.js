@@ -143,7 +143,8 @@ export class OutputScreen {
         else next = await this.more(turn, next);
       } catch (error) {
         if (turn !== this.turn || error instanceof NotAdmitted) return;
-        if (error instanceof Refused && (this.chunks.length || !this.told.mayCome())) {
+        const isGone = error instanceof Refused && error.status === 404 && this.chunks.length > 0;
+        if (isGone || (error instanceof Refused && !this.told.mayCome())) {
           this.isAlive = false;
           if (!this.chunks.length) this.told.nothing(error.message);
         } else await pause(500);
@@ -161,6 +162,8 @@ export class OutputScreen {
     if (this.size && cut.offset > 0 && cut.total <= WHOLE) cut = await this.cut({ at: 0, bytes: WHOLE });
     else if (this.size && cut.offset > 0) beginning = await this.cut({ at: 0, bytes: BEGINNING });
     if (turn !== this.turn) return null;
+    // What moves meanwhile is not the reader.
+    this.busy = turn;
     this.term.reset();
     this.chunks = [];
     // One that draws on the other screen has said so at its beginning.
@@ -169,6 +172,8 @@ export class OutputScreen {
     this.know(cut);
     await this.append(cut);
     this.term?.scrollToBottom();
+    this.seen = this.term?.buffer.active.viewportY;
+    if (this.busy === turn) this.busy = 0;
     return cut.next;
   }
 

@@ -2,8 +2,8 @@
 //!
 //! A cookie alone would not do: browsers send it to every port of a host, so to whatever a command
 //! serves on this machine. So a browser gets a cookie that its scripts can't read, and a key that
-//! they keep for this origin alone; each request needs both. Of both only hashes are stored, so that
-//! a page left open goes on after a restart.
+//! they keep for this origin alone; each request needs both. Of both only hashes are stored, so
+//! that a page left open goes on after a restart.
 
 use crate::failure::Failure;
 use crate::serve::token::{in_hex, is_equal, random};

@@ -1,8 +1,9 @@
 //! What happens now, as one stream: every call and job of every bashd process of this user.
 //!
 //! One reader of the feed and one look at the jobs a second serve all browsers. A browser gets all
-//! rows first and then those that change; each piece has the feed's place, from which a browser that
-//! comes back goes on, also after a restart of the server. Who reads too slowly gets all rows again.
+//! rows first and then those that change; each piece has the feed's place, from which a browser
+//! that comes back goes on, also after a restart of the server. Who reads too slowly gets all rows
+//! again.
 
 use super::rows::{self, NowRow};
 use crate::watched::{CallDeeds, WatchedCalls};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::net::{SocketAddr, SocketAddrV4};
 
-/// Whether a connection is of this user, or of root, who can do anything anyway. What can't be found
-/// out is left to the token.
+/// Whether a connection is of this user, or of root, who can do anything anyway. What can't be
+/// found out is left to the token.
 pub(super) fn is_own(peer: SocketAddr, ours: SocketAddr) -> bool {
     let (SocketAddr::V4(peer), SocketAddr::V4(ours)) = (peer, ours) else {
         return true;

@@ -3,7 +3,7 @@
 
 use super::access::{self, TurnedAway};
 use super::answer::{self, WebAnswer};
-use super::runs::{RunFailure, SliceWish};
+use super::runs::{NotDone, SliceWish};
 use super::{WebServer, assets, browsers};
 use crate::serve::door::Guest;
 use bashd::approval::ApprovalAnswer;
@@ -168,18 +168,18 @@ async fn decide(server: &WebServer, id: &str, request: Request<Incoming>) -> Web
     }
 }
 
-fn shown(done: Result<serde_json::Value, RunFailure>) -> WebAnswer {
+fn shown(done: Result<serde_json::Value, NotDone>) -> WebAnswer {
     match done {
         Ok(value) => answer::json(&value),
         Err(failure) => refused(failure),
     }
 }
 
-fn refused(failure: RunFailure) -> WebAnswer {
+fn refused(failure: NotDone) -> WebAnswer {
     match failure {
-        RunFailure::Missing(why) => answer::plain(StatusCode::NOT_FOUND, why),
-        RunFailure::Bad(why) => answer::plain(StatusCode::BAD_REQUEST, why),
-        RunFailure::Not(why) => answer::plain(StatusCode::CONFLICT, why),
+        NotDone::Missing(why) => answer::plain(StatusCode::NOT_FOUND, why),
+        NotDone::Bad(why) => answer::plain(StatusCode::BAD_REQUEST, why),
+        NotDone::Not(why) => answer::plain(StatusCode::CONFLICT, why),
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) struct RunDesk {
 }
 
 /// Why something was not done.
-pub(super) enum RunFailure {
+pub(super) enum NotDone {
     /// There is no such run, or nothing of it.
     Missing(String),
     /// The request is wrong.
@@ -51,7 +51,7 @@ pub(super) enum RunFailure {
     Not(String),
 }
 
-impl From<Error> for RunFailure {
+impl From<Error> for NotDone {
     fn from(error: Error) -> Self {
         Self::Not(error.to_string())
     }
@@ -94,7 +94,7 @@ impl SliceWish {
 }
 
 /// A slice, and whether there may be more.
-pub(super) struct CutOutput {
+pub(super) struct RunSlice {
     pub(super) slice: OutputSlice,
     pub(super) is_alive: bool,
 }
@@ -137,9 +137,9 @@ impl RunDesk {
         found?.ok().filter(|job| job.id == id)
     }
 
-    fn job(&self, id: &str) -> Result<Job, RunFailure> {
+    fn job(&self, id: &str) -> Result<Job, NotDone> {
         self.find(id).ok_or_else(|| {
-            RunFailure::Missing(
+            NotDone::Missing(
                 "it has ended, or can't be reached yet: a second after its start it can\n"
                     .to_owned(),
             )
@@ -166,18 +166,14 @@ impl RunDesk {
     }
 
     /// Everything about a run that the list does not say.
-    pub(super) async fn describe(
-        &self,
-        id: &str,
-        row: Option<NowRow>,
-    ) -> Result<Value, RunFailure> {
+    pub(super) async fn describe(&self, id: &str, row: Option<NowRow>) -> Result<Value, NotDone> {
         let job = self.find(id);
         let artifact = match job {
             Some(_) => None,
             None => self.artifact(id).await,
         };
         if job.is_none() && row.is_none() && artifact.is_none() {
-            return Err(RunFailure::Missing("there is no such call\n".to_owned()));
+            return Err(NotDone::Missing("there is no such call\n".to_owned()));
         }
         let takes = job.as_ref().map_or("nothing", |job| {
             match (job.state.is_alive(), job.terminal, job.stdin_open) {
@@ -201,12 +197,12 @@ impl RunDesk {
     }
 
     /// The processes of a run.
-    pub(super) async fn tree(&self, id: &str) -> Result<Value, RunFailure> {
+    pub(super) async fn tree(&self, id: &str) -> Result<Value, NotDone> {
         Ok(json!({"processes": processes(&self.job(id)?).await}))
     }
 
     /// A slice of a run's output; may wait for it to grow.
-    pub(super) async fn slice(&self, id: &str, wish: SliceWish) -> Result<CutOutput, RunFailure> {
+    pub(super) async fn slice(&self, id: &str, wish: SliceWish) -> Result<RunSlice, NotDone> {
         let Some(job) = self.find(id) else {
             return self.stored_slice(id, wish).await;
         };
@@ -217,28 +213,28 @@ impl RunDesk {
             .await?;
         let is_alive = job.state.is_alive();
         if !slice.bytes.is_empty() || !is_alive || wish.wait.is_zero() {
-            return Ok(CutOutput { slice, is_alive });
+            return Ok(RunSlice { slice, is_alive });
         }
         let waiting = self.deeds.jobs.until_grown(&job, slice.written, wish.wait);
         waiting.await;
         let again = self.deeds.jobs.slice(&job, wish.stream, &wish.query).await;
         let now = self.find(id);
-        Ok(CutOutput {
+        Ok(RunSlice {
             // A run whose call was answered meanwhile has left nothing.
             slice: again.unwrap_or(slice),
             is_alive: now.is_some_and(|job| job.state.is_alive()),
         })
     }
 
-    async fn stored_slice(&self, id: &str, wish: SliceWish) -> Result<CutOutput, RunFailure> {
-        let nothing = || RunFailure::Missing("the reply had all of its output\n".to_owned());
+    async fn stored_slice(&self, id: &str, wish: SliceWish) -> Result<RunSlice, NotDone> {
+        let nothing = || NotDone::Missing("the reply had all of its output\n".to_owned());
         let number = self.artifact(id).await.ok_or_else(nothing)?;
         let artifacts = self.artifacts.clone();
         let reading =
             tokio::task::spawn_blocking(move || artifacts.open(number)?.slice(&wish.query));
-        let failed = |why: String| RunFailure::Not(why);
+        let failed = |why: String| NotDone::Not(why);
         let slice = reading.await.map_err(|error| failed(error.to_string()))?;
-        Ok(CutOutput {
+        Ok(RunSlice {
             slice: slice.map_err(|error| failed(error.to_string()))?,
             is_alive: false,
         })
@@ -250,19 +246,19 @@ impl RunDesk {
         id: &str,
         deed: &str,
         wish: DeedWish,
-    ) -> Result<Value, RunFailure> {
+    ) -> Result<Value, NotDone> {
         match deed {
             "search" => self.search(id, &wish).await,
             "input" => self.input(id, &wish).await,
             "size" => self.resize(id, &wish).await,
             "signal" => self.signal(id, &wish).await,
             "end" => self.end(id).await,
-            _ => Err(RunFailure::Missing("there is nothing here\n".to_owned())),
+            _ => Err(NotDone::Missing("there is nothing here\n".to_owned())),
         }
     }
 
-    async fn search(&self, id: &str, wish: &DeedWish) -> Result<Value, RunFailure> {
-        let query = OutputSearch::new(&wish.pattern, wish.from).map_err(RunFailure::Bad)?;
+    async fn search(&self, id: &str, wish: &DeedWish) -> Result<Value, NotDone> {
+        let query = OutputSearch::new(&wish.pattern, wish.from).map_err(NotDone::Bad)?;
         let stream = match wish.stream.as_str() {
             "err" => Stream::Err,
             _ => Stream::Out,
@@ -270,20 +266,20 @@ impl RunDesk {
         let found = if let Some(job) = self.find(id) {
             self.deeds.jobs.search(&job, stream, query).await?
         } else {
-            let nothing = || RunFailure::Missing("nothing of its output is kept\n".to_owned());
+            let nothing = || NotDone::Missing("nothing of its output is kept\n".to_owned());
             let number = self.artifact(id).await.ok_or_else(nothing)?;
             let artifacts = self.artifacts.clone();
             let searching =
                 tokio::task::spawn_blocking(move || artifacts.open(number)?.search(&query));
             let found = searching
                 .await
-                .map_err(|error| RunFailure::Not(error.to_string()))?;
-            found.map_err(|error| RunFailure::Not(error.to_string()))?
+                .map_err(|error| NotDone::Not(error.to_string()))?;
+            found.map_err(|error| NotDone::Not(error.to_string()))?
         };
         Ok(json!(found))
     }
 
-    async fn keyboard(&self, job: &Job) -> Result<Arc<Mutex<JobKeyboard>>, RunFailure> {
+    async fn keyboard(&self, job: &Job) -> Result<Arc<Mutex<JobKeyboard>>, NotDone> {
         let mut keyboards = self.keyboards.lock().await;
         if let Some(known) = keyboards.get(&job.id) {
             return Ok(Arc::clone(known));
@@ -296,7 +292,7 @@ impl RunDesk {
         Ok(keyboard)
     }
 
-    async fn input(&self, id: &str, wish: &DeedWish) -> Result<Value, RunFailure> {
+    async fn input(&self, id: &str, wish: &DeedWish) -> Result<Value, NotDone> {
         let job = self.job(id)?;
         let bytes = wish.text.as_bytes();
         if job.terminal.is_none() {
@@ -317,37 +313,35 @@ impl RunDesk {
         Ok(json!({}))
     }
 
-    async fn resize(&self, id: &str, wish: &DeedWish) -> Result<Value, RunFailure> {
+    async fn resize(&self, id: &str, wish: &DeedWish) -> Result<Value, NotDone> {
         let job = self.job(id)?;
         if job.terminal.is_none() || !SIZES.contains(&wish.columns) || !SIZES.contains(&wish.rows) {
-            return Err(RunFailure::Bad(
-                "it has no terminal of that size\n".to_owned(),
-            ));
+            return Err(NotDone::Bad("it has no terminal of that size\n".to_owned()));
         }
         let keyboard = self.keyboard(&job).await?;
         let size = Size::new(wish.columns, wish.rows);
         let resized = keyboard.lock().await.resize(size).await;
         if let Err(error) = resized {
             self.keyboards.lock().await.remove(id);
-            return Err(RunFailure::Not(error.to_string()));
+            return Err(NotDone::Not(error.to_string()));
         }
         Ok(json!({}))
     }
 
-    async fn signal(&self, id: &str, wish: &DeedWish) -> Result<Value, RunFailure> {
-        let unknown = || RunFailure::Bad("there is no such signal\n".to_owned());
+    async fn signal(&self, id: &str, wish: &DeedWish) -> Result<Value, NotDone> {
+        let unknown = || NotDone::Bad("there is no such signal\n".to_owned());
         let number = signal_number(&wish.signal).ok_or_else(unknown)?;
         let job = self.job(id)?;
         self.deeds.jobs.signal(&job, number).await?;
         Ok(json!({"said": format!("it got {}", wish.signal), "processes": processes(&job).await}))
     }
 
-    async fn end(&self, id: &str) -> Result<Value, RunFailure> {
+    async fn end(&self, id: &str) -> Result<Value, NotDone> {
         let before = match self.find(id) {
             Some(job) => processes(&job).await,
             None => Vec::new(),
         };
-        let said = self.deeds.end(id).await.map_err(RunFailure::Not)?;
+        let said = self.deeds.end(id).await.map_err(NotDone::Not)?;
         let after = tree::still_alive(&before);
         Ok(json!({"said": said, "before": before, "after": after}))
     }

@@ -58,9 +58,9 @@ pub(super) fn still_alive(before: &[TreeProcess]) -> Vec<TreeProcess> {
     before.iter().filter(lives).cloned().collect()
 }
 
-type Found = BTreeMap<i32, FoundProcess>;
+type ProcessTable = BTreeMap<i32, FoundProcess>;
 
-fn all() -> Found {
+fn all() -> ProcessTable {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid: i32| Some((pid, read(pid)?)))
@@ -80,7 +80,7 @@ fn read(pid: i32) -> Option<FoundProcess> {
     })
 }
 
-fn children(all: &Found) -> BTreeMap<i32, Vec<i32>> {
+fn children(all: &ProcessTable) -> BTreeMap<i32, Vec<i32>> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for (pid, process) in all {
         children.entry(process.parent).or_default().push(*pid);
@@ -89,7 +89,7 @@ fn children(all: &Found) -> BTreeMap<i32, Vec<i32>> {
 }
 
 fn walk(
-    (all, children): (&Found, &BTreeMap<i32, Vec<i32>>),
+    (all, children): (&ProcessTable, &BTreeMap<i32, Vec<i32>>),
     root: i32,
     depth: usize,
     tree: &mut Vec<TreeProcess>,

@@ -110,7 +110,9 @@ const cases = {
     await withPage(async ({ page }) => {
       await openRun(page, "echo FIRST");
       await until(async () => /1 GiB of 1 GiB/.test(await textOf(page, "#run-where")), () => "no end");
-      await shows(page, "LAST");
+      await shows(page, "LAST").catch(async (error) => {
+        throw new Error(`${await textOf(page, "#run-where")} ${await page.locator("#run-follow").getAttribute("aria-pressed")} ${error}`);
+      });
       const begun = Date.now();
       await page.locator("#run-first").click();
       await shows(page, /^FIRST\n/);
@@ -422,7 +424,7 @@ const cases = {
       const id = pattern.id.slice(0, -4) + number.toString(36).padStart(4, "0");
       if (id === pattern.id) continue;
       const to = path.join(path.dirname(from), id);
-      fs.cpSync(from, to, { recursive: true });
+      fs.cpSync(from, to, { recursive: true, filter: (file) => !fs.lstatSync(file).isSocket() });
       for (const name of fs.readdirSync(to)) {
         const file = path.join(to, name);
         const text = fs.readFileSync(file, "latin1");

@@ -1,5 +1,5 @@
-//! A job for a viewer that draws it itself: slices of its output, hits of a search in it, a wait for
-//! more of it, and a keyboard that reads nothing.
+//! A job for a viewer that draws it itself: slices of its output, hits of a search in it, a wait
+//! for more of it, and a keyboard that reads nothing.
 
 use super::control::Control;
 use super::output::OutputSource;

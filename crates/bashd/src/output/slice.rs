@@ -1,8 +1,8 @@
 //! A slice of a stream as bytes, for viewers that draw it themselves: from an offset on, or up to
 //! one, in whole lines where there are any, bounded in bytes and in lines.
 //!
-//! Nothing before or behind a slice is read, however long the stream is. What was dropped is stepped
-//! over and counted.
+//! Nothing before or behind a slice is read, however long the stream is. What was dropped is
+//! stepped over and counted.
 
 use super::text::{is_continuation, split_incomplete};
 use super::{Source, StreamPiece};

@@ -1,5 +1,5 @@
-//! The stream of what happens: calls of every process, resumed from a place, over restarts; and what
-//! waits for a person.
+//! The stream of what happens: calls of every process, resumed from a place, over restarts; and
+//! what waits for a person.
 
 use super::server::{self, WebUnderTest};
 use crate::shown;

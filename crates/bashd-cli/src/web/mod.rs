@@ -3,8 +3,8 @@
 //! `access` says who may ask, `browsers` which browsers were let in, `peers` whose a connection is;
 //! `now` is the one stream of what happens, `rows` what it says of a call, `runs` is one run's
 //! output and what is done to it, `tree` its processes; `assets` is the page itself, `routes` which
-//! address is what. Nothing here runs commands: as in `top`, what is done to a call goes through its
-//! keeper, or through the question that it has open.
+//! address is what. Nothing here runs commands: as in `top`, what is done to a call goes through
+//! its keeper, or through the question that it has open.
 
 pub(crate) mod access;
 mod answer;

@@ -18,6 +18,8 @@ mod recording;
 mod servers;
 mod suggest;
 mod tape;
+#[cfg(feature = "web")]
+mod web;
 
 use crate::hook::HookedAgent;
 pub(crate) use artifact::{ArtifactAction, ArtifactList, ArtifactRead, ArtifactRm};
@@ -41,6 +43,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 pub(crate) use tape::{TapeAction, TapeOptions, TapePlay, TapeRecord};
+#[cfg(feature = "web")]
+pub(crate) use web::WebOptions;
 
 /// Runs shell commands for LLM agents.
 ///
@@ -126,6 +130,8 @@ pub(crate) enum Subcommand {
     Stats(crate::stats::Stats),
     Console(Console),
     Top(TopOptions),
+    #[cfg(feature = "web")]
+    Web(WebOptions),
     /// List, read and remove output that replies did not show in full.
     #[command(subcommand)]
     Artifact(ArtifactAction),
@@ -188,6 +194,8 @@ impl Subcommand {
             Self::Stats(stats) => Some(&stats.everywhere),
             Self::Console(console) => Some(&console.everywhere),
             Self::Top(top) => Some(&top.everywhere),
+            #[cfg(feature = "web")]
+            Self::Web(web) => Some(&web.everywhere),
             Self::Artifact(ArtifactAction::List(list)) => Some(&list.everywhere),
             Self::Artifact(ArtifactAction::Read(read)) => Some(&read.everywhere),
             Self::Artifact(ArtifactAction::Rm(rm)) => Some(&rm.everywhere),

@@ -73,6 +73,8 @@ pub(crate) fn dispatch(
             console::console(guardian, settings, look)
         }
         Subcommand::Top(arguments) => top::top(arguments, guardian, &settings()?, printer),
+        #[cfg(feature = "web")]
+        Subcommand::Web(arguments) => crate::web::web(arguments, &settings()?, printer),
         Subcommand::Jobs(arguments) => jobs::jobs(arguments, &settings()?, printer),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
         Subcommand::Replay(arguments) => recording::replay(arguments, &settings()?, printer),

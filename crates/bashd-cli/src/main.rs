@@ -48,6 +48,9 @@ mod tape;
 mod terminal;
 mod top;
 mod vocabulary;
+mod watched;
+#[cfg(feature = "web")]
+mod web;
 
 use args::{Cli, ColorWhen};
 use exit_status::ExitStatus;

@@ -156,6 +156,14 @@ const EXAMPLES: &[(&str, [&str; 2])] = &[
         ["bashd console", "bashd --set profile=pi console"],
     ),
     ("top", ["bashd top", "bashd top --json cargo"]),
+    #[cfg(feature = "web")]
+    (
+        "web",
+        [
+            "bashd web --open",
+            "bashd web --socket /run/user/1000/bashd-web.sock",
+        ],
+    ),
     (
         "artifact",
         ["bashd artifact list", "bashd artifact read 3 --tail 50"],

@@ -3,7 +3,7 @@
 
 use super::question::{ConsoleQuestion, QuestionSubject};
 use crate::for_people::one_line;
-use crate::top::{TopCalls, TopFilter, TopState};
+use crate::watched::{WatchedCalls, WatchedFilter, WatchedState};
 use bashd::Config;
 use bashd::approval::{ApprovalAnswer, AskingCalls, Watching};
 use bashd::feed::FeedReader;
@@ -20,7 +20,7 @@ const ARRIVES_WITHIN: Duration = Duration::from_secs(2);
 /// What other processes ask.
 pub(super) struct AskedElsewhere {
     feed: Option<FeedReader>,
-    calls: TopCalls,
+    calls: WatchedCalls,
     questions: AskingCalls,
     /// Says that somebody can answer.
     _watching: Option<Watching>,
@@ -39,7 +39,7 @@ impl AskedElsewhere {
             // A state directory that can't be written has no questions either.
             _watching: feed.is_some().then(|| questions.watch().ok()).flatten(),
             feed,
-            calls: TopCalls::default(),
+            calls: WatchedCalls::default(),
             questions,
             told: BTreeSet::new(),
             looked: None,
@@ -64,8 +64,8 @@ impl AskedElsewhere {
         let own = std::process::id().cast_signed();
         let mut asking = BTreeSet::new();
         let mut new = Vec::new();
-        for call in self.calls.wanted(TopFilter::Asking, "") {
-            let TopState::Asks(asks) = &call.state else {
+        for call in self.calls.wanted(WatchedFilter::Asking, "") {
+            let WatchedState::Asks(asks) = &call.state else {
                 continue;
             };
             if call.begun.pid == own || !self.questions.is_open(&call.id) {

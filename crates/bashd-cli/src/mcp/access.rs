@@ -2,18 +2,15 @@
 
 use crate::args::Mcp;
 use crate::failure::{Failure, FailureKind};
+use crate::serve::token::{self, is_equal};
 use anyhow::Context;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderValue, ORIGIN};
-use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The word that asks for no token.
 const NONE: &str = "none";
-
-/// Bytes of randomness in a generated token.
-const RANDOM: usize = 16;
 
 /// Who is let in.
 pub(super) struct Access {
@@ -53,7 +50,7 @@ impl Access {
                 return Err(Failure::new(FailureKind::Usage, message));
             }
             Some(token) => Token::Given(token.to_owned()),
-            None if is_here => Token::Generated(random()?),
+            None if is_here => Token::Generated(token::random()?),
             None => {
                 let message = format!("{address} is not a loopback address, so it needs a token");
                 return Err(Failure::new(FailureKind::Usage, message)
@@ -154,24 +151,6 @@ pub(super) enum Admission {
     WrongToken,
 }
 
-/// Compares in a time that does not reveal where two texts differ.
-fn is_equal(one: &[u8], other: &[u8]) -> bool {
-    let differences = one.iter().zip(other);
-    let differing = differences.fold(0, |sum, (one, other)| sum | (one ^ other));
-    one.len() == other.len() && differing == 0
-}
-
-fn random() -> Result<String, Failure> {
-    let mut bytes = [0; RANDOM];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .context("no token can be generated")
-        .map_err(|chain| Failure::of(FailureKind::System, chain))?;
-    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
-}
-
 /// Reads `[HOST:]PORT`; without a host, only this machine is served.
 pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let here = IpAddr::from(Ipv4Addr::LOCALHOST);
@@ -212,7 +191,7 @@ mod tests {
     fn a_token_is_made_where_none_is_given() {
         let access = access(&["--http", "0"]).unwrap();
         let token = access.news().unwrap();
-        assert_eq!(token.len(), 2 * RANDOM);
+        assert_eq!(token.len(), 2 * token::RANDOM);
         assert_eq!(access.admits(&bearer(token)), Admission::Yes);
         assert_eq!(access.admits(&bearer("wrong")), Admission::WrongToken);
         let longer = bearer(&format!("{token}0"));

@@ -10,6 +10,7 @@ use super::message::LONGEST;
 use super::resumption::ResumableSessions;
 use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
+use crate::serve::door::{Door, Guest};
 use anyhow::Context;
 use bashd::CancellationToken;
 use http_body_util::combinators::BoxBody;
@@ -22,22 +23,14 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 /// The path of the protocol.
 const PATH: &str = "/mcp";
-
-/// Connections that have shown the token, at the same time; further ones wait for a place.
-const CONNECTIONS: usize = 256;
-
-/// Connections that have not shown it yet. Of more than these the oldest is closed.
-const STRANGERS: usize = 128;
 
 /// How long a request's head may take.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
@@ -135,74 +128,6 @@ fn service(shared: Arc<McpServer>, access: &Access, stop: CancellationToken) -> 
     };
     let sessions = Arc::new(ResumableSessions::new(sessions, SESSIONS));
     StreamableHttpService::new(handler, sessions, config)
-}
-
-/// Where connections come in: those that have shown the token have places, others give way.
-struct Door {
-    places: Arc<Semaphore>,
-    /// The oldest first.
-    strangers: Mutex<VecDeque<Arc<CancellationToken>>>,
-}
-
-impl Door {
-    fn new() -> Self {
-        Self {
-            places: Arc::new(Semaphore::new(CONNECTIONS)),
-            strangers: Mutex::default(),
-        }
-    }
-
-    fn strangers(&self) -> MutexGuard<'_, VecDeque<Arc<CancellationToken>>> {
-        self.strangers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A connection, which is a stranger until it has shown the token.
-struct Guest {
-    door: Arc<Door>,
-    sent_away: Arc<CancellationToken>,
-    place: OnceCell<Option<OwnedSemaphorePermit>>,
-}
-
-impl Guest {
-    fn new(door: &Arc<Door>) -> Arc<Self> {
-        let sent_away = Arc::new(CancellationToken::new());
-        let mut strangers = door.strangers();
-        strangers.push_back(Arc::clone(&sent_away));
-        if strangers.len() > STRANGERS
-            && let Some(oldest) = strangers.pop_front()
-        {
-            oldest.cancel();
-        }
-        drop(strangers);
-        Arc::new(Self {
-            door: Arc::clone(door),
-            sent_away,
-            place: OnceCell::new(),
-        })
-    }
-
-    fn is_no_stranger(&self) {
-        let is_other = |one: &Arc<CancellationToken>| !Arc::ptr_eq(one, &self.sent_away);
-        self.door.strangers().retain(is_other);
-    }
-
-    /// It has shown the token: it gets a place, which it keeps.
-    async fn welcome(&self) {
-        let take = || async {
-            self.is_no_stranger();
-            Arc::clone(&self.door.places).acquire_owned().await.ok()
-        };
-        self.place.get_or_init(take).await;
-    }
-}
-
-impl Drop for Guest {
-    fn drop(&mut self) {
-        self.is_no_stranger();
-    }
 }
 
 /// Serves one connection to its end.

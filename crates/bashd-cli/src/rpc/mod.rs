@@ -22,6 +22,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
 use crate::serve::fair_turns::FairTurns;
+use crate::serve::own_socket::Listening;
 use crate::serve::{self, ServerBase};
 use crate::settings::ConfigInForce;
 use crate::tape::{self, TapedProtocol, TapedServer};
@@ -65,7 +66,7 @@ pub(crate) fn rpc(
     };
     let engine = host.server.engine.clone();
     let (ended, signal) = if let Some(path) = &arguments.socket {
-        let listening = socket::Listening::at(path)?;
+        let listening = Listening::at(path)?;
         serve::until_done(&engine, |stop| {
             serve::say_warnings(&engine, printer);
             socket::serve(host, listening, stop)

@@ -4,17 +4,20 @@
 //! request is read. Nothing here speaks a protocol; `mcp`, `rpc` and `acp` do that. `client` is
 //! whom it serves, `asking` finds whom to ask for approval, `lines` reads and writes messages that
 //! are lines, `id_scan` finds the id of what can't be read, `fair_turns` says whose turn it is,
-//! `stored` reads stored output, `field_type` describes fields of replies.
+//! `stored` reads stored output, `field_type` describes fields of replies. `door`
+//! and `token` say who may come in by HTTP, `own_socket` is a socket for one user.
 
 pub(crate) mod asking;
 pub(crate) mod client;
+pub(crate) mod door;
 pub(crate) mod fair_turns;
 pub(crate) mod field_type;
 pub(crate) mod id_scan;
 pub(crate) mod lines;
-
+pub(crate) mod own_socket;
 pub(crate) mod stdio;
 pub(crate) mod stored;
+pub(crate) mod token;
 
 use crate::args::Serving;
 use crate::exit_status::ExitStatus;

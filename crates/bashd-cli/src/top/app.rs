@@ -1,7 +1,7 @@
 //! The state of `bashd top`, and what each key does.
 
-use super::calls::{TopCall, TopCalls, TopFilter, TopState};
 use crate::answering::{self, AnswerPause};
+use crate::watched::{WatchedCall, WatchedCalls, WatchedFilter, WatchedState};
 use bashd::approval::ApprovalAnswer;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::cell::Cell;
@@ -35,8 +35,8 @@ pub(super) enum TopDeed {
 
 /// Everything that is shown.
 pub(super) struct TopApp {
-    pub(super) calls: TopCalls,
-    pub(super) filter: TopFilter,
+    pub(super) calls: WatchedCalls,
+    pub(super) filter: WatchedFilter,
     pub(super) search: String,
     pub(super) mode: TopMode,
     /// What came of the last deed.
@@ -53,10 +53,10 @@ pub(super) struct TopApp {
 
 impl TopApp {
     /// The list of these calls.
-    pub(super) fn new(calls: TopCalls) -> Self {
+    pub(super) fn new(calls: WatchedCalls) -> Self {
         Self {
             calls,
-            filter: TopFilter::default(),
+            filter: WatchedFilter::default(),
             search: String::new(),
             mode: TopMode::List,
             remark: String::new(),
@@ -69,18 +69,18 @@ impl TopApp {
     }
 
     /// The calls that are shown.
-    pub(super) fn wanted(&self) -> Vec<&TopCall> {
+    pub(super) fn wanted(&self) -> Vec<&WatchedCall> {
         self.calls.wanted(self.filter, &self.search)
     }
 
     /// The row of the selected call; the first if it is not there.
-    pub(super) fn selected_row(&self, wanted: &[&TopCall]) -> usize {
-        let is_it = |call: &&TopCall| Some(&call.id) == self.selected.as_ref();
+    pub(super) fn selected_row(&self, wanted: &[&WatchedCall]) -> usize {
+        let is_it = |call: &&WatchedCall| Some(&call.id) == self.selected.as_ref();
         wanted.iter().position(is_it).unwrap_or(0)
     }
 
     /// The selected call.
-    pub(super) fn selected(&self) -> Option<&TopCall> {
+    pub(super) fn selected(&self) -> Option<&WatchedCall> {
         if let TopMode::Opened(id) | TopMode::Ending(id) = &self.mode {
             return self.calls.get(id);
         }
@@ -99,8 +99,8 @@ impl TopApp {
     }
 
     /// The selected call, if it asks.
-    pub(super) fn asks(&self) -> Option<&TopCall> {
-        let asks = |call: &&TopCall| matches!(call.state, TopState::Asks(_));
+    pub(super) fn asks(&self) -> Option<&WatchedCall> {
+        let asks = |call: &&WatchedCall| matches!(call.state, WatchedState::Asks(_));
         self.selected().filter(asks)
     }
 

@@ -1,12 +1,11 @@
 //! `bashd top`: the calls of all of this user's bashd processes, to watch, to open, to answer and
 //! to end.
 //!
-//! `calls` is what the feed tells, `app` the state and the keys, `view` the screen, `screen` the
+//! `app` is the state and the keys, `view` the screen, `screen` the
 //! terminal. Nothing here runs commands: what is done to a call goes through its keeper, or through
 //! the question that it has open.
 
 mod app;
-mod calls;
 mod screen;
 mod view;
 
@@ -20,15 +19,14 @@ use crate::render;
 use crate::runtime;
 use crate::settings::ConfigInForce;
 use crate::terminal;
+use crate::watched::{CallDeeds, WatchedCall, WatchedCalls, WatchedFilter};
 use anyhow::Context;
 use app::{TopApp, TopDeed, TopMode};
-use bashd::approval::{ApprovalAnswer, AskingCalls};
 use bashd::artifact::ArtifactStore;
 use bashd::exec::TerminalGuardian;
 use bashd::feed::FeedReader;
-use bashd::jobs::{Jobs, OutputQuery, Whose};
+use bashd::jobs::{OutputQuery, Whose};
 use bashd::ledger::Timestamp;
-pub(crate) use calls::{TopCalls, TopFilter, TopState};
 use crossterm::event::{self, Event, KeyEventKind};
 use std::io;
 use std::time::{Duration, Instant};
@@ -52,8 +50,7 @@ const KEYS_AHEAD: usize = 64;
 /// What is read, and who is spoken to.
 struct TopDesk<'a> {
     feed: FeedReader,
-    jobs: Jobs,
-    questions: AskingCalls,
+    deeds: CallDeeds,
     settings: &'a ConfigInForce,
     looked: Option<Instant>,
     ends: JobEnds,
@@ -75,13 +72,12 @@ pub(crate) fn top(
     let runtime = runtime::build().map_err(failed)?;
     let mut desk = TopDesk {
         feed: FeedReader::new(settings.config.feed_dir()),
-        jobs: Jobs::new(&settings.config).by(&crate::jobs::owner()),
-        questions: AskingCalls::of(&settings.config),
+        deeds: CallDeeds::of(&settings.config),
         settings,
         looked: None,
         ends: JobEnds::new(Notifier::of(&settings.config)),
     };
-    let mut app = TopApp::new(TopCalls::default());
+    let mut app = TopApp::new(WatchedCalls::default());
     app.search = arguments.pattern.clone().unwrap_or_default();
     if arguments.once || arguments.json {
         runtime.block_on(desk.read(&mut app))?;
@@ -101,7 +97,7 @@ pub(crate) fn top(
         TopColours::Off
     };
     // From here on calls that can ask nobody else wait for us.
-    let _watching = desk.questions.watch().map_err(failed)?;
+    let _watching = desk.deeds.questions.watch().map_err(failed)?;
     let mut taken = screen::TopScreen::take().map_err(failed)?;
     let done = runtime.block_on(desk.run(&mut app, &mut taken, colours));
     drop(taken);
@@ -113,7 +109,7 @@ fn once(app: &TopApp, arguments: &TopOptions, printer: &Printer) -> Result<ExitS
     /// Calls that have ended, at most.
     const ENDED: usize = 20;
     let now = Timestamp::now();
-    let wanted = app.calls.wanted(TopFilter::All, &app.search);
+    let wanted = app.calls.wanted(WatchedFilter::All, &app.search);
     let (live, ended): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|call| call.is_live());
     let calls = live.into_iter().chain(ended.into_iter().take(ENDED));
     let columns = Printer::columns().filter(|_| Printer::is_terminal());
@@ -167,6 +163,11 @@ fn ended_by(signal: SignalKind) -> ExitStatus {
     ExitStatus::Signal(signal.as_raw_value() as u8)
 }
 
+/// What is said of a deed, whether it was done or not.
+fn said(done: Result<&'static str, String>) -> String {
+    done.map_or_else(|why| why, str::to_owned)
+}
+
 impl TopDesk<'_> {
     /// Reads what happened, and now and then what runs.
     async fn read(&mut self, app: &mut TopApp) -> Result<(), Failure> {
@@ -180,8 +181,8 @@ impl TopDesk<'_> {
             .is_none_or(|looked| looked.elapsed() >= LOOK_EVERY)
         {
             self.looked = Some(Instant::now());
-            let running = self.jobs.running().await;
-            let jobs = self.jobs.list(Whose::Everybody);
+            let running = self.deeds.jobs.running().await;
+            let jobs = self.deeds.jobs.list(Whose::Everybody);
             app.calls.compare(&running, &jobs);
             self.ends.look(&jobs, crate::jobs::ending);
             if let TopMode::Opened(id) = &app.mode {
@@ -232,44 +233,20 @@ impl TopDesk<'_> {
                 TopDeed::Nothing => {}
                 TopDeed::Quit => return Ok(ExitStatus::Success),
                 TopDeed::Open => self.looked = None,
-                TopDeed::Answer(id, answer) => app.remark = self.answer(&id, answer).await,
-                TopDeed::End(id) => app.remark = self.end(&id).await,
+                TopDeed::Answer(id, answer) => {
+                    app.remark = said(self.deeds.answer(&id, answer).await);
+                }
+                TopDeed::End(id) => app.remark = said(self.deeds.end(&id).await),
             }
-        }
-    }
-
-    /// Answers the question of a call; returns what to say.
-    async fn answer(&self, id: &str, answer: ApprovalAnswer) -> String {
-        let (questions, id) = (self.questions.clone(), id.to_owned());
-        let given = tokio::task::spawn_blocking(move || questions.answer(&id, answer)).await;
-        match given {
-            Ok(Ok(())) if answer.is_yes() => "allowed".to_owned(),
-            Ok(Ok(())) => "denied".to_owned(),
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => error.to_string(),
-        }
-    }
-
-    /// Ends a call with everything that it started; returns what to say.
-    async fn end(&self, id: &str) -> String {
-        if self.questions.is_open(id) {
-            return self.answer(id, ApprovalAnswer::Refused).await;
-        }
-        let Ok(job) = self.jobs.find(Whose::Everybody, id) else {
-            return "it can't be reached yet: try again in a second".to_owned();
-        };
-        match self.jobs.kill(&job).await {
-            Ok(_) => "it was ended, with everything it started".to_owned(),
-            Err(error) => error.to_string(),
         }
     }
 
     /// The end of a call's output, as plain lines.
     async fn output(&self, id: &str, app: &TopApp) -> Vec<String> {
         let read = async {
-            let job = self.jobs.find(Whose::Everybody, id)?;
+            let job = self.deeds.jobs.find(Whose::Everybody, id)?;
             let query = OutputQuery::tail(LINES).at_most(BYTES);
-            self.jobs.output(&job, &query).await
+            self.deeds.jobs.output(&job, &query).await
         };
         if let Ok(output) = read.await {
             let text = render::plain(&output.text);
@@ -278,7 +255,7 @@ impl TopDesk<'_> {
         let stored = ArtifactStore::of(&self.settings.config).list();
         let stored = stored.unwrap_or_default();
         let stored = stored.iter().find(|summary| summary.run == id);
-        let is_live = app.calls.get(id).is_some_and(calls::TopCall::is_live);
+        let is_live = app.calls.get(id).is_some_and(WatchedCall::is_live);
         vec![match stored {
             Some(summary) => format!("its output is stored: bashd artifact read {}", summary.id),
             None if is_live => "its output can be seen once it has run for a second".to_owned(),

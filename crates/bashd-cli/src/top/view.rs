@@ -1,11 +1,11 @@
 //! What `bashd top` shows: a table of calls, the selected one in full, and what can be done.
 
 use super::app::{TopApp, TopMode};
-use super::calls::{TopCall, TopState};
 use crate::answering::NOT_YET;
 use crate::check::underline;
 use crate::for_people::{cut, duration, fitting, one_line, rows, size};
 use crate::render::{StyledLine, Tone};
+use crate::watched::{WatchedCall, WatchedState};
 use bashd::ledger::Timestamp;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -137,7 +137,7 @@ fn table(app: &TopApp, area: Rect, colours: TopColours, now: Timestamp) -> Vec<L
 }
 
 /// The selected call: its command, where and whose it is, and why it asks.
-fn details(call: &TopCall, columns: usize, colours: TopColours) -> Vec<Line<'static>> {
+fn details(call: &WatchedCall, columns: usize, colours: TopColours) -> Vec<Line<'static>> {
     let rule = Span::styled(
         "─".repeat(columns),
         Style::default().add_modifier(Modifier::DIM),
@@ -145,7 +145,7 @@ fn details(call: &TopCall, columns: usize, colours: TopColours) -> Vec<Line<'sta
     let mut lines = vec![Line::from(rule)];
     let warning = style_of(call, colours);
     let asks = match &call.state {
-        TopState::Asks(asks) => Some(asks),
+        WatchedState::Asks(asks) => Some(asks),
         _ => None,
     };
     let part = asks.and_then(|asks| marked(&call.begun.command, asks.part?, columns));
@@ -175,8 +175,8 @@ fn details(call: &TopCall, columns: usize, colours: TopColours) -> Vec<Line<'sta
     let about = rows(&about.join(" · "), columns).into_iter();
     lines.extend(about.map(|row| Line::from(Span::styled(row, faint))));
     let last = match &call.state {
-        TopState::Asks(asks) => format!("{}: {}", asks.rule, one_line(&asks.message)),
-        TopState::Ended(ended) => ended.error.as_deref().map(one_line).unwrap_or_default(),
+        WatchedState::Asks(asks) => format!("{}: {}", asks.rule, one_line(&asks.message)),
+        WatchedState::Ended(ended) => ended.error.as_deref().map(one_line).unwrap_or_default(),
         _ => String::new(),
     };
     // One decides by it, so it is whole.
@@ -282,9 +282,9 @@ fn footer(app: &TopApp, columns: usize, colours: TopColours) -> Line<'static> {
 /// What can be done with one that asks.
 const ANSWERS: &str = "allow: o once · s session · A always · d deny · q quit";
 
-fn style_of(call: &TopCall, colours: TopColours) -> Style {
+fn style_of(call: &WatchedCall, colours: TopColours) -> Style {
     let plain = Style::default();
-    let is_asking = matches!(call.state, TopState::Asks(_));
+    let is_asking = matches!(call.state, WatchedState::Asks(_));
     if colours == TopColours::Off {
         return if is_asking || call.failed() {
             plain.add_modifier(Modifier::BOLD)
@@ -295,7 +295,7 @@ fn style_of(call: &TopCall, colours: TopColours) -> Style {
     match &call.state {
         _ if is_asking => plain.fg(Color::Yellow).add_modifier(Modifier::BOLD),
         _ if call.failed() => plain.fg(Color::Red),
-        TopState::Running | TopState::Job(_) => plain.fg(Color::Green),
+        WatchedState::Running | WatchedState::Job(_) => plain.fg(Color::Green),
         _ => plain,
     }
 }
@@ -303,7 +303,7 @@ fn style_of(call: &TopCall, colours: TopColours) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::top::calls::tests::some;
+    use crate::watched::some_calls;
     use crossterm::event::{KeyCode, KeyEvent};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn everything_fits_into_sixty_columns_without_colour() {
-        let mut app = TopApp::new(some());
+        let mut app = TopApp::new(some_calls());
         app.settle(Instant::now().checked_sub(Duration::from_secs(1)).unwrap());
         insta::assert_snapshot!(shown(&app, (60, 12)), @r"
         bashd top · 1 running · 1 asking · shows all
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn keys_select_search_and_filter() {
-        let mut app = TopApp::new(some());
+        let mut app = TopApp::new(some_calls());
         for key in [
             KeyCode::Down,
             KeyCode::Char('/'),
@@ -384,7 +384,7 @@ mod tests {
         use crossterm::event::KeyModifiers;
         let start = Instant::now();
         let later = start + Duration::from_secs(1);
-        let mut app = TopApp::new(some());
+        let mut app = TopApp::new(some_calls());
         app.settle(start);
         let allow = KeyEvent::from(KeyCode::Char('o'));
         assert_eq!(app.key(&allow, start), TopDeed::Nothing, "it has just come");
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn opened_output_is_wrapped_and_scrolls_to_its_beginning() {
-        let mut app = TopApp::new(some());
+        let mut app = TopApp::new(some_calls());
         app.key(&KeyEvent::from(KeyCode::Enter), Instant::now());
         let numbers: Vec<String> = (0..100).map(|number| format!("{number:06}")).collect();
         app.output = vec![numbers.concat(), "last".to_owned()];

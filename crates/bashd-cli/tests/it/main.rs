@@ -57,6 +57,7 @@
 //! | `snippets` | every block of the pages runs, or says why not |
 //! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
 //! | `tape` | `tape`, `--tape-record`, `--tape-play`: sessions served again, of a real agent, too |
+//! | `web` | `web`: who gets in, the stream, runs, questions; the page in a browser |
 //! | `words` | `run` with words and its own stdin; small subcommands |
 //! | `console` | `console` in tmux: commands, terminals, resizing, every way to leave |
 //! | `doctor` | `doctor`: findings for people and for programs |
@@ -124,6 +125,8 @@ mod stalls;
 mod stats;
 mod tape;
 mod usage;
+#[cfg(feature = "web")]
+mod web;
 mod words;
 
 use bashd_testkit::{Binary, Home, Transcript};

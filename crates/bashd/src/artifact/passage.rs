@@ -2,6 +2,10 @@
 
 use super::reader::Artifact;
 use super::select::{Item, Selection};
+use crate::errand::CalledBack;
+use crate::output::search::search;
+use crate::output::slice::slice;
+use crate::output::{OutputSearch, OutputSlice, SearchHits, SliceQuery};
 use bashd_keeper::text;
 use std::io;
 use std::ops::ControlFlow;
@@ -34,6 +38,24 @@ impl Artifact {
             truncated: cut.raw < bytes.len(),
             text: cut.text,
         })
+    }
+}
+
+impl Artifact {
+    /// A slice of it as bytes.
+    pub fn slice(&self, query: &SliceQuery) -> io::Result<OutputSlice> {
+        let cut = slice(self.view().source(), query)?;
+        let summary = self.summary();
+        Ok(OutputSlice {
+            written: summary.bytes,
+            dropped: summary.dropped_bytes,
+            ..cut
+        })
+    }
+
+    /// Where a pattern hits; takes a while, and ends in time.
+    pub fn search(&self, query: &OutputSearch) -> io::Result<SearchHits> {
+        search(self.view().source(), query, &CalledBack::default())
     }
 }
 

@@ -82,6 +82,9 @@ pub struct CallBegun {
     /// The directory that the call names; empty for that of the server or session.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cwd: String,
+    /// The place that the call names; left out if it names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 /// A call that waits for a person.
@@ -116,6 +119,9 @@ pub struct CallEnded {
     /// The job as which the command continues, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// The place at which it ran, if not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// From request to reply, in milliseconds.
     pub wall_ms: u64,
     /// Bytes that the command wrote.

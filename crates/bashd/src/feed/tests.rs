@@ -65,6 +65,7 @@ fn every_event_is_read_as_it_was_told() {
         signal: None,
         error: None,
         job: Some("bg_1".into()),
+        place: None,
         wall_ms: 5,
         output_bytes: 7,
     };

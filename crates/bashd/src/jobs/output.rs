@@ -251,7 +251,7 @@ impl OutputSource {
         }
     }
 
-    fn dropped(&self, stream: Stream) -> u64 {
+    pub(super) fn dropped(&self, stream: Stream) -> u64 {
         match self {
             Self::Live(_, readers, _) => readers
                 .get(usize::from(stream == Stream::Err))

@@ -102,7 +102,9 @@ impl<'a> LedgerEntry<'a> {
         owner.clone_into(&mut self.owner);
         self.session = profile.session.name_of(request).map(str::to_owned);
         let cwd = request.cwd.as_ref();
-        self.tell_begun(cwd.map(|cwd| cwd.display().to_string()));
+        let cwd = cwd.map(|cwd| cwd.display().to_string());
+        // Where it runs if it names none is known later, and told with its end.
+        self.tell_begun(cwd, request.on.clone());
     }
 
     /// Tells the feed of what somebody does to a job.
@@ -110,7 +112,7 @@ impl<'a> LedgerEntry<'a> {
         by.clone_into(&mut self.owner);
         profile.clone_into(&mut self.profile);
         self.job = Some(job.to_owned()).filter(|job| !job.is_empty());
-        self.tell_begun(None);
+        self.tell_begun(None, None);
     }
 
     /// Records what somebody did to a job.
@@ -144,7 +146,7 @@ impl<'a> LedgerEntry<'a> {
         self.is_closed = true;
     }
 
-    fn tell_begun(&mut self, cwd: Option<String>) {
+    fn tell_begun(&mut self, cwd: Option<String>, place: Option<String>) {
         self.is_told = true;
         self.feed.tell_with(|| {
             let call = CallBegun {
@@ -154,6 +156,7 @@ impl<'a> LedgerEntry<'a> {
                 profile: self.profile.clone(),
                 command: self.shown(&self.command, feed::LONGEST_COMMAND),
                 cwd: cwd.map(|cwd| self.hidden(&cwd)).unwrap_or_default(),
+                place,
             };
             FeedRecord::new(self.id.as_str(), self.time, FeedEvent::Begun(call))
         });
@@ -187,7 +190,7 @@ impl<'a> LedgerEntry<'a> {
     /// Tells the feed of the end, as it is recorded.
     fn tell_ended(&mut self, record: &Record, job: Option<&str>) {
         if !self.is_told {
-            self.tell_begun(None);
+            self.tell_begun(None, None);
         }
         self.feed.tell_with(|| {
             let error = record.error.as_deref();
@@ -197,6 +200,7 @@ impl<'a> LedgerEntry<'a> {
                 signal: record.signal,
                 error: error.map(|error| cut(error, feed::LONGEST_REASON).to_owned()),
                 job: job.map(str::to_owned),
+                place: record.place.clone(),
                 wall_ms: record.wall_ms,
                 output_bytes: record.output_bytes,
             };

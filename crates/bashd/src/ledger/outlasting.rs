@@ -82,6 +82,7 @@ impl OutlastingRun {
                 signal: record.signal,
                 error: None,
                 job: None,
+                place: record.place.clone(),
                 wall_ms: record.wall_ms,
                 output_bytes: record.output_bytes,
             };

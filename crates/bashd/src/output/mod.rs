@@ -10,7 +10,9 @@ pub mod line_limits;
 mod plain_line;
 pub(crate) mod rendered;
 pub mod run_output;
+pub(crate) mod search;
 pub(crate) mod since;
+pub(crate) mod slice;
 pub(crate) mod terminal;
 pub mod terminal_lines;
 mod units;
@@ -26,6 +28,8 @@ pub(crate) fn plain(line: &[u8]) -> String {
 
 pub use bashd_keeper::source::{Omitted, Source, StreamPiece};
 pub use bashd_keeper::{spool, text};
+pub use search::{OutputSearch, SearchHit, SearchHits};
+pub use slice::{OutputSlice, SliceQuery, SliceStart};
 pub use units::TextUnit;
 
 /// Bounded text of one stream (or several, joined), with exact counts.

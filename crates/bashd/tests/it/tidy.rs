@@ -28,7 +28,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
 ];
 
 /// Files that start the user's own editor and pager, which the person at them ends, and the
-/// desktop's notices, which end by themselves.
+/// desktop's notices and the browser, which end by themselves.
 const OF_THE_USER: &[&str] = &[
     "crates/bashd/src/place/carrier.rs",
     // Its test alone, in which real shells read its line.
@@ -39,6 +39,7 @@ const OF_THE_USER: &[&str] = &[
     "crates/bashd-cli/src/pager.rs",
     // A client whose session is recorded or played.
     "crates/bashd-cli/src/tape/client.rs",
+    "crates/bashd-cli/src/web/opening.rs",
 ];
 
 /// Documents and how many lines they may have, so that they stay read.

@@ -12,18 +12,18 @@ const MOST_ENDED: usize = 500;
 
 /// One call, as far as it is known.
 #[derive(Debug, Clone)]
-pub(crate) struct TopCall {
+pub(crate) struct WatchedCall {
     pub(crate) id: String,
     pub(crate) begun: CallBegun,
     pub(crate) since: Timestamp,
-    pub(crate) state: TopState,
+    pub(crate) state: WatchedState,
     /// Bytes that it wrote so far.
     pub(crate) bytes: u64,
 }
 
 /// What a call does.
 #[derive(Debug, Clone)]
-pub(crate) enum TopState {
+pub(crate) enum WatchedState {
     Running,
     /// It waits for a person's approval.
     Asks(CallAsks),
@@ -36,7 +36,7 @@ pub(crate) enum TopState {
 
 /// Which calls are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum TopFilter {
+pub(crate) enum WatchedFilter {
     #[default]
     All,
     /// What runs or asks.
@@ -45,7 +45,7 @@ pub(crate) enum TopFilter {
     Failed,
 }
 
-impl TopFilter {
+impl WatchedFilter {
     /// The next one, round and round.
     pub(crate) fn next(self) -> Self {
         match self {
@@ -67,39 +67,39 @@ impl TopFilter {
     }
 }
 
-impl TopCall {
+impl WatchedCall {
     /// Whether it is under way, as a call or as a job.
     pub(crate) fn is_live(&self) -> bool {
         matches!(
             self.state,
-            TopState::Running | TopState::Asks(_) | TopState::Job(_)
+            WatchedState::Running | WatchedState::Asks(_) | WatchedState::Job(_)
         )
     }
 
     /// Whether it went wrong.
     pub(crate) fn failed(&self) -> bool {
         match &self.state {
-            TopState::Ended(ended) => record(&self.id, self.since, ended).failed(),
-            TopState::Lost => true,
-            TopState::Running | TopState::Asks(_) | TopState::Job(_) => false,
+            WatchedState::Ended(ended) => record(&self.id, self.since, ended).failed(),
+            WatchedState::Lost => true,
+            WatchedState::Running | WatchedState::Asks(_) | WatchedState::Job(_) => false,
         }
     }
 
     /// Its state in at most nine columns.
     pub(crate) fn word(&self) -> String {
         match &self.state {
-            TopState::Running => "running".to_owned(),
-            TopState::Asks(_) => "ASKS".to_owned(),
-            TopState::Job(name) => format!("job {name}"),
-            TopState::Ended(ended) => crate::log::result(&record(&self.id, self.since, ended)),
-            TopState::Lost => "lost".to_owned(),
+            WatchedState::Running => "running".to_owned(),
+            WatchedState::Asks(_) => "ASKS".to_owned(),
+            WatchedState::Job(name) => format!("job {name}"),
+            WatchedState::Ended(ended) => crate::log::result(&record(&self.id, self.since, ended)),
+            WatchedState::Lost => "lost".to_owned(),
         }
     }
 
     /// How long it takes or took, in milliseconds.
     pub(crate) fn millis(&self, now: Timestamp) -> u64 {
         match &self.state {
-            TopState::Ended(ended) => ended.wall_ms,
+            WatchedState::Ended(ended) => ended.wall_ms,
             _ => u64::try_from(now.duration_since(self.since).as_millis()).unwrap_or(0),
         }
     }
@@ -127,14 +127,14 @@ impl TopCall {
     /// For programs.
     pub(crate) fn to_json(&self, now: Timestamp) -> Value {
         let (state, rule, message) = match &self.state {
-            TopState::Running => ("running", None, None),
-            TopState::Asks(asks) => ("asks", Some(&asks.rule), Some(&asks.message)),
-            TopState::Job(_) => ("job", None, None),
-            TopState::Ended(_) => ("ended", None, None),
-            TopState::Lost => ("lost", None, None),
+            WatchedState::Running => ("running", None, None),
+            WatchedState::Asks(asks) => ("asks", Some(&asks.rule), Some(&asks.message)),
+            WatchedState::Job(_) => ("job", None, None),
+            WatchedState::Ended(_) => ("ended", None, None),
+            WatchedState::Lost => ("lost", None, None),
         };
         let ended = match &self.state {
-            TopState::Ended(ended) => Some(ended),
+            WatchedState::Ended(ended) => Some(ended),
             _ => None,
         };
         json!({
@@ -152,7 +152,7 @@ impl TopCall {
             "rule": rule,
             "message": message,
             "job": match &self.state {
-                TopState::Job(name) => Some(name),
+                WatchedState::Job(name) => Some(name),
                 _ => None,
             },
             "outcome": ended.map(|ended| ended.outcome),
@@ -171,19 +171,19 @@ fn record(id: &str, time: Timestamp, ended: &CallEnded) -> Record {
 
 /// All calls that are known.
 #[derive(Debug, Default)]
-pub(crate) struct TopCalls {
-    calls: BTreeMap<String, TopCall>,
+pub(crate) struct WatchedCalls {
+    calls: BTreeMap<String, WatchedCall>,
 }
 
-impl TopCalls {
+impl WatchedCalls {
     /// Something happened.
     pub(crate) fn tell(&mut self, record: FeedRecord) {
         if let FeedEvent::Begun(begun) = record.event {
-            let call = TopCall {
+            let call = WatchedCall {
                 id: record.id.clone(),
                 begun,
                 since: record.time,
-                state: TopState::Running,
+                state: WatchedState::Running,
                 bytes: 0,
             };
             self.calls.insert(record.id, call);
@@ -193,15 +193,15 @@ impl TopCalls {
             return;
         };
         match record.event {
-            FeedEvent::Asks(asks) => call.state = TopState::Asks(asks),
-            FeedEvent::Allowed => call.state = TopState::Running,
+            FeedEvent::Asks(asks) => call.state = WatchedState::Asks(asks),
+            FeedEvent::Allowed => call.state = WatchedState::Running,
             FeedEvent::Ended(ended) => {
                 call.bytes = ended.output_bytes;
                 call.state = match &ended.job {
                     Some(job) if ended.outcome == RecordedOutcome::Background => {
-                        TopState::Job(job.clone())
+                        WatchedState::Job(job.clone())
                     }
-                    _ => TopState::Ended(ended),
+                    _ => WatchedState::Ended(ended),
                 };
             }
             _ => {}
@@ -217,15 +217,15 @@ impl TopCalls {
                 call.bytes = job.output_bytes;
             }
             match (&mut call.state, found) {
-                (TopState::Running | TopState::Asks(_), _) if !is_alive(call.begun.pid) => {
-                    call.state = TopState::Lost;
+                (WatchedState::Running | WatchedState::Asks(_), _) if !is_alive(call.begun.pid) => {
+                    call.state = WatchedState::Lost;
                 }
-                (TopState::Job(_), None) => call.state = TopState::Lost,
-                (TopState::Job(_), Some(job)) if !job.state.is_alive() => {
+                (WatchedState::Job(_), None) => call.state = WatchedState::Lost,
+                (WatchedState::Job(_), Some(job)) if !job.state.is_alive() => {
                     call.state = end_of(job);
                 }
                 // What `bashd jobs` takes.
-                (TopState::Job(name), Some(job)) => {
+                (WatchedState::Job(name), Some(job)) => {
                     job.name.as_ref().unwrap_or(&job.alias).clone_into(name);
                 }
                 _ => {}
@@ -247,35 +247,41 @@ impl TopCalls {
     }
 
     /// A call by its id.
-    pub(crate) fn get(&self, id: &str) -> Option<&TopCall> {
+    pub(crate) fn get(&self, id: &str) -> Option<&WatchedCall> {
         self.calls.get(id)
+    }
+
+    /// The ids of all of them.
+    #[cfg(feature = "web")]
+    pub(crate) fn ids(&self) -> impl Iterator<Item = String> {
+        self.calls.keys().cloned()
     }
 
     /// How many there are that ask, and that run.
     pub(crate) fn count(&self) -> (usize, usize) {
-        let asks = |call: &&TopCall| matches!(call.state, TopState::Asks(_));
+        let asks = |call: &&WatchedCall| matches!(call.state, WatchedState::Asks(_));
         let live = self.calls.values().filter(|call| call.is_live()).count();
         let asking = self.calls.values().filter(asks).count();
         (asking, live - asking)
     }
 
     /// Those that are wanted: who asks, then what runs, then what has ended; the newest first.
-    pub(crate) fn wanted(&self, filter: TopFilter, text: &str) -> Vec<&TopCall> {
+    pub(crate) fn wanted(&self, filter: WatchedFilter, text: &str) -> Vec<&WatchedCall> {
         let text = text.to_lowercase();
-        let is_wanted = |call: &&TopCall| {
+        let is_wanted = |call: &&WatchedCall| {
             let by_filter = match filter {
-                TopFilter::All => true,
-                TopFilter::Live => call.is_live(),
-                TopFilter::Asking => matches!(call.state, TopState::Asks(_)),
-                TopFilter::Failed => call.failed(),
+                WatchedFilter::All => true,
+                WatchedFilter::Live => call.is_live(),
+                WatchedFilter::Asking => matches!(call.state, WatchedState::Asks(_)),
+                WatchedFilter::Failed => call.failed(),
             };
             by_filter && (text.is_empty() || call.has(&text))
         };
-        let mut wanted: Vec<&TopCall> = self.calls.values().filter(is_wanted).collect();
-        let rank = |call: &TopCall| match call.state {
-            TopState::Asks(_) => 0,
-            TopState::Running | TopState::Job(_) => 1,
-            TopState::Ended(_) | TopState::Lost => 2,
+        let mut wanted: Vec<&WatchedCall> = self.calls.values().filter(is_wanted).collect();
+        let rank = |call: &WatchedCall| match call.state {
+            WatchedState::Asks(_) => 0,
+            WatchedState::Running | WatchedState::Job(_) => 1,
+            WatchedState::Ended(_) | WatchedState::Lost => 2,
         };
         wanted.sort_by(|one, other| {
             let by_rank = rank(one).cmp(&rank(other));
@@ -290,11 +296,11 @@ fn is_alive(pid: i32) -> bool {
 }
 
 /// How a job ended, as the end of its call.
-fn end_of(job: &Job) -> TopState {
+fn end_of(job: &Job) -> WatchedState {
     let outcome = match (job.exit_code, job.signal) {
         (Some(_), _) => "exited",
         (None, Some(_)) => "signalled",
-        (None, None) => return TopState::Lost,
+        (None, None) => return WatchedState::Lost,
     };
     let ended = json!({
         "outcome": outcome,
@@ -303,11 +309,11 @@ fn end_of(job: &Job) -> TopState {
         "wall_ms": job.ran_ms(),
         "output_bytes": job.output_bytes,
     });
-    serde_json::from_value(ended).map_or(TopState::Lost, TopState::Ended)
+    serde_json::from_value(ended).map_or(WatchedState::Lost, WatchedState::Ended)
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     #[expect(
@@ -323,7 +329,7 @@ pub(super) mod tests {
     }
 
     /// One that asks, one that runs, one that failed and one that went well.
-    pub(in crate::top) fn some() -> TopCalls {
+    pub(crate) fn some() -> WatchedCalls {
         let own = std::process::id();
         let begun = |command: &str, owner: &str| {
             json!({"event": "begun", "pid": own, "owner": owner, "profile": "default",
@@ -333,7 +339,7 @@ pub(super) mod tests {
             json!({"event": "ended", "outcome": "exited", "exit_code": code, "wall_ms": 1500,
                 "output_bytes": 2048})
         };
-        let mut calls = TopCalls::default();
+        let mut calls = WatchedCalls::default();
         for (id, second, what) in [
             ("a", 1, begun("cargo test", "mcp:K3T9AZ2C.1")),
             ("b", 2, begun("npm run dev", "rpc:9QX41MHB.1")),
@@ -354,22 +360,22 @@ pub(super) mod tests {
         calls
     }
 
-    fn ids(calls: &[&TopCall]) -> String {
+    fn ids(calls: &[&WatchedCall]) -> String {
         calls.iter().map(|call| call.id.as_str()).collect()
     }
 
     #[test]
     fn who_asks_comes_first_and_filters_choose() {
         let calls = some();
-        assert_eq!(ids(&calls.wanted(TopFilter::All, "")), "cbda");
-        assert_eq!(ids(&calls.wanted(TopFilter::Live, "")), "cb");
-        assert_eq!(ids(&calls.wanted(TopFilter::Asking, "")), "c");
-        assert_eq!(ids(&calls.wanted(TopFilter::Failed, "")), "a");
-        assert_eq!(ids(&calls.wanted(TopFilter::All, "K3t9")), "ca");
-        assert_eq!(ids(&calls.wanted(TopFilter::All, "NPM")), "b");
+        assert_eq!(ids(&calls.wanted(WatchedFilter::All, "")), "cbda");
+        assert_eq!(ids(&calls.wanted(WatchedFilter::Live, "")), "cb");
+        assert_eq!(ids(&calls.wanted(WatchedFilter::Asking, "")), "c");
+        assert_eq!(ids(&calls.wanted(WatchedFilter::Failed, "")), "a");
+        assert_eq!(ids(&calls.wanted(WatchedFilter::All, "K3t9")), "ca");
+        assert_eq!(ids(&calls.wanted(WatchedFilter::All, "NPM")), "b");
         assert_eq!(calls.count(), (1, 1));
         let words: Vec<String> = calls
-            .wanted(TopFilter::All, "")
+            .wanted(WatchedFilter::All, "")
             .iter()
             .map(|call| call.word())
             .collect();

@@ -1,0 +1,316 @@
+//! What happens now, as one stream: every call and job of every bashd process of this user.
+//!
+//! One reader of the feed and one look at the jobs a second serve all browsers. A browser gets all
+//! rows first and then those that change; each piece has the feed's place, from which a browser
+//! that comes back goes on, also after a restart of the server. Who reads too slowly gets all rows
+//! again.
+
+use super::rows::{self, NowRow};
+use crate::watched::{CallDeeds, WatchedCalls};
+use bashd::CancellationToken;
+use bashd::approval::Watching;
+use bashd::config::Config;
+use bashd::feed::{FeedBatch, FeedPlace, FeedReader};
+use bashd::jobs::{Job, Whose};
+use bashd::ledger::Timestamp;
+use hyper::body::Bytes;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{broadcast, mpsc};
+
+/// How often runs and jobs are looked at while somebody watches.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Looks take at most one part in so many of the time, however many jobs there are.
+const LOOK_SHARE: u32 = 20;
+
+/// How long events are gathered before they are told: many short calls are one piece.
+const GATHERED: Duration = Duration::from_millis(40);
+
+/// Pieces that a slow browser may be behind.
+const PIECES_AHEAD: usize = 64;
+
+/// How long calls wait for a person after the last page was closed: it may only be loaded anew.
+const STAYS_WATCHED: Duration = Duration::from_secs(3);
+
+/// What all browsers are told.
+pub(super) struct NowBoard {
+    feed_dir: PathBuf,
+    deeds: CallDeeds,
+    state: Mutex<BoardState>,
+    news: broadcast::Sender<Bytes>,
+    looking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct BoardState {
+    calls: WatchedCalls,
+    /// Runs and jobs, as they were at the last look.
+    jobs: BTreeMap<String, Job>,
+    /// What was told last of each.
+    rows: BTreeMap<String, NowRow>,
+    place: Option<FeedPlace>,
+    looked: Option<Instant>,
+    look_took: Duration,
+    /// Says that somebody can answer.
+    watching: Option<Watching>,
+    left: Option<Instant>,
+}
+
+impl NowBoard {
+    pub(super) fn new(config: &Config) -> Arc<Self> {
+        Arc::new(Self {
+            feed_dir: config.feed_dir(),
+            deeds: CallDeeds::of(config),
+            state: Mutex::default(),
+            news: broadcast::channel(PIECES_AHEAD).0,
+            looking: tokio::sync::Mutex::default(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, BoardState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the feed, and looks at the jobs while somebody watches, until the token is cancelled.
+    pub(super) async fn keep(self: Arc<Self>, stop: CancellationToken) {
+        let (sender, mut batches) = mpsc::channel(4);
+        let feed = FeedReader::new(self.feed_dir.clone());
+        // Waiting for the feed blocks; the thread ends with the process.
+        std::thread::spawn(move || read_feed(feed, &sender));
+        loop {
+            let pause = self.until_look();
+            tokio::select! {
+                () = stop.cancelled() => return,
+                batch = batches.recv() => match batch {
+                    Some((batch, place)) => self.tell_batch(batch, place),
+                    None => return,
+                },
+                () = tokio::time::sleep(pause) => {
+                    self.attend();
+                    if self.news.receiver_count() > 0 {
+                        self.look().await;
+                    }
+                }
+            }
+        }
+    }
+
+    fn until_look(&self) -> Duration {
+        let state = self.state();
+        let every = LOOK_EVERY.max(state.look_took * LOOK_SHARE);
+        let passed = state
+            .looked
+            .map_or(Duration::ZERO, |looked| looked.elapsed());
+        every.saturating_sub(passed).max(Duration::from_millis(200))
+    }
+
+    /// Calls that can ask nobody else wait only while a page is open.
+    fn attend(&self) {
+        let is_open = self.news.receiver_count() > 0;
+        let mut state = self.state();
+        if is_open {
+            state.left = None;
+            if state.watching.is_none() {
+                state.watching = self.deeds.questions.watch().ok();
+            }
+        } else if state.watching.is_some() {
+            let left = *state.left.get_or_insert_with(Instant::now);
+            if left.elapsed() >= STAYS_WATCHED {
+                state.watching = None;
+            }
+        }
+    }
+
+    /// Nobody watches any more.
+    pub(super) fn leave(&self) {
+        self.state().watching = None;
+    }
+
+    /// Something happened.
+    fn tell_batch(&self, batch: FeedBatch, place: Option<FeedPlace>) {
+        let mut state = self.state();
+        let mut touched = BTreeSet::new();
+        for (_, record) in batch.records {
+            touched.insert(record.id.clone());
+            state.calls.tell(record);
+        }
+        state.place = place.or(state.place);
+        let piece = state.changed(touched.into_iter().collect());
+        drop(state);
+        self.send(piece);
+    }
+
+    fn send(&self, piece: Option<Bytes>) {
+        if let Some(piece) = piece {
+            // Nobody may be there.
+            let _ = self.news.send(piece);
+        }
+    }
+
+    /// Looks at what runs, and tells what is different.
+    async fn look(&self) {
+        let _one = self.looking.lock().await;
+        let begun = Instant::now();
+        let running = self.deeds.jobs.running().await;
+        let jobs = self.deeds.jobs.clone();
+        let listed = tokio::task::spawn_blocking(move || jobs.list(Whose::Everybody)).await;
+        let listed = listed.unwrap_or_default();
+        let mut state = self.state();
+        state.calls.compare(&running, &listed);
+        state.jobs = listed
+            .into_iter()
+            .chain(running)
+            .map(|job| (job.id.clone(), job))
+            .collect();
+        let piece = state.all_changed();
+        state.looked = Some(Instant::now());
+        state.look_took = begun.elapsed();
+        drop(state);
+        self.send(piece);
+    }
+
+    /// What a browser sees first, and then. It has seen what is before the place, if it names one.
+    pub(super) async fn follow(&self, from: Option<FeedPlace>) -> NowFollower {
+        let news = self.news.subscribe();
+        self.attend();
+        let is_fresh = |looked: Instant| looked.elapsed() < LOOK_EVERY;
+        let looked = self.state().looked;
+        if !looked.is_some_and(is_fresh) {
+            self.look().await;
+        }
+        let since = match from {
+            Some(place) => self.since(place).await,
+            None => None,
+        };
+        let state = self.state();
+        let first = match since {
+            Some(ids) => state.again(&ids),
+            None => state.everything(),
+        };
+        NowFollower {
+            first: Some(first),
+            news,
+        }
+    }
+
+    /// The calls to which something happened since this place; `None` if that is not known.
+    async fn since(&self, place: FeedPlace) -> Option<BTreeSet<String>> {
+        let mut feed = FeedReader::new(self.feed_dir.clone()).from_place(place);
+        let read = tokio::task::spawn_blocking(move || feed.read()).await;
+        let batch = read.ok()?.ok().filter(|batch| !batch.has_gap)?;
+        let records = batch.records.into_iter();
+        Some(records.map(|(_, record)| record.id).collect())
+    }
+
+    /// All rows, for one who fell behind.
+    pub(super) fn everything(&self) -> Bytes {
+        self.state().everything()
+    }
+
+    /// What is known of one call.
+    pub(super) fn row(&self, id: &str) -> Option<NowRow> {
+        let state = self.state();
+        state.row(id).or_else(|| state.rows.get(id).cloned())
+    }
+}
+
+/// Reads the feed for ever, and hands on what it has.
+fn read_feed(mut feed: FeedReader, sender: &mpsc::Sender<(FeedBatch, Option<FeedPlace>)>) {
+    loop {
+        if let Ok(batch) = feed.read()
+            && !batch.records.is_empty()
+            && sender.blocking_send((batch, feed.place())).is_err()
+        {
+            return;
+        }
+        if feed.wait(LOOK_EVERY).is_err() {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        std::thread::sleep(GATHERED);
+    }
+}
+
+impl BoardState {
+    fn row(&self, id: &str) -> Option<NowRow> {
+        rows::row(self.calls.get(id), self.jobs.get(id))
+    }
+
+    /// The rows of these that are not as they were told.
+    fn changed(&mut self, ids: Vec<String>) -> Option<Bytes> {
+        let mut changed = Vec::new();
+        let mut gone = Vec::new();
+        for id in ids {
+            match self.row(&id) {
+                Some(row) if self.rows.get(&id) != Some(&row) => {
+                    changed.push(row.clone());
+                    self.rows.insert(id, row);
+                }
+                None if self.rows.remove(&id).is_some() => gone.push(id),
+                _ => {}
+            }
+        }
+        let is_something = !changed.is_empty() || !gone.is_empty();
+        is_something.then(|| self.piece("rows", &changed.iter().collect::<Vec<_>>(), &gone))
+    }
+
+    fn all_changed(&mut self) -> Option<Bytes> {
+        let calls = self.calls.ids();
+        let jobs = self.jobs.keys().cloned();
+        let ids: BTreeSet<String> = calls.chain(jobs).chain(self.rows.keys().cloned()).collect();
+        self.changed(ids.into_iter().collect())
+    }
+
+    fn everything(&self) -> Bytes {
+        self.piece("all", &self.rows.values().collect::<Vec<_>>(), &[])
+    }
+
+    /// What one who comes back may not have seen: these, whatever lives, and all jobs, since their
+    /// ends are not in the feed.
+    fn again(&self, ids: &BTreeSet<String>) -> Bytes {
+        let is_wanted = |row: &&NowRow| {
+            row.is_live() || ids.contains(&row.id) || self.jobs.contains_key(&row.id)
+        };
+        let rows: Vec<&NowRow> = self.rows.values().filter(is_wanted).collect();
+        self.piece("rows", &rows, &[])
+    }
+
+    /// One piece of the stream.
+    fn piece(&self, event: &str, rows: &[&NowRow], gone: &[String]) -> Bytes {
+        let now = Timestamp::now().as_millisecond();
+        let data = json!({"now": now, "rows": rows, "gone": gone});
+        let place = self.place.map(|place| format!("id: {place}\n"));
+        let place = place.unwrap_or_default();
+        // JSON has no newlines.
+        Bytes::from(format!("event: {event}\n{place}data: {data}\n\n"))
+    }
+}
+
+/// One browser's end of the stream.
+pub(super) struct NowFollower {
+    first: Option<Bytes>,
+    news: broadcast::Receiver<Bytes>,
+}
+
+impl NowFollower {
+    /// The next piece; `None` at the server's end.
+    pub(super) async fn next(&mut self, board: &NowBoard) -> Option<Bytes> {
+        /// Time after which something is said, so that both ends know of each other.
+        const SILENCE: Duration = Duration::from_secs(15);
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        match tokio::time::timeout(SILENCE, self.news.recv()).await {
+            Ok(Ok(piece)) => Some(piece),
+            Ok(Err(broadcast::error::RecvError::Lagged(_))) => {
+                self.news = self.news.resubscribe();
+                Some(board.everything())
+            }
+            Ok(Err(broadcast::error::RecvError::Closed)) => None,
+            Err(_) => Some(Bytes::from_static(b":\n\n")),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The stream of what happens: calls of every process, resumed from a place, over restarts; and
+//! what waits for a person.
+
+use super::server::{self, WebUnderTest};
+use crate::shown;
+use bashd_testkit::{Home, repeat};
+use serde_json::{Value, json};
+use std::process::{Child, Command, Stdio};
+
+const RULE: &str = "[[rules]]\nname = 'asks'\ndecision = 'ask'\nmessage = 'really?'\n\
+    command = 'made-up'\nexamples.deny = ['made-up']\nexamples.allow = ['true']\n";
+
+fn run(home: &Home, command: &str) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_bashd"))
+        .args(["run", command])
+        .env_clear()
+        .envs(home.env())
+        .current_dir(home.workspace())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn has(word: &'static str, command: &'static str) -> impl Fn(&Value) -> bool {
+    move |row| row["command"] == command && row["word"] == word
+}
+
+#[test]
+fn calls_of_every_process_are_told_as_they_happen() {
+    let home = server::home();
+    shown(&home, &["run", "echo before"]);
+    let mut server = WebUnderTest::start(&home, &[]);
+    let visitor = server.visitor();
+    let mut now = server.now(&visitor, None);
+    assert_eq!(now.next().0, "all");
+    shown(&home, &["run", "exit 3"]);
+    let failed = now.until(has("exit 3", "exit 3"));
+    assert_eq!(
+        (&failed["failed"], &failed["state"]),
+        (&json!(true), &json!("ended"))
+    );
+    assert!(failed["owner"].as_str().unwrap().starts_with("cli:"));
+    // A job is followed beyond its call, with its last line, to its end.
+    shown(&home, &["run", "--background", "echo working; sleep 300"]);
+    let job = now.until(|row| row["state"] == "job" && row["last_line"] == "working");
+    assert_eq!((&job["bytes"], &job["job"]), (&json!(8), &json!("bg_1")));
+    shown(&home, &["jobs", "kill", "bg_1"]);
+    let id = job["id"].clone();
+    now.until(|row| row["id"] == id && row["state"] == "ended");
+}
+
+#[test]
+fn a_browser_that_comes_back_after_a_restart_has_lost_nothing() {
+    let home = server::home();
+    let mut server = WebUnderTest::start(&home, &[]);
+    let visitor = server.visitor();
+    let mut now = server.now(&visitor, None);
+    now.next();
+    shown(&home, &["run", "echo seen"]);
+    now.until(has("exit 0", "echo seen"));
+    let place = now.place.clone().unwrap();
+    let port = server.address.port().to_string();
+    server.kill(&home);
+    for number in 0..5 {
+        shown(&home, &["run", &format!("echo missed {number}")]);
+    }
+    shown(&home, &["run", "--background", "exit 7"]);
+    let server = WebUnderTest::start_at(&home, &port, &[]);
+    let mut now = server.now(&visitor, Some(&place));
+    let mut missed: Vec<Value> = (0..5)
+        .map(|number| json!(format!("echo missed {number}")))
+        .collect();
+    while !missed.is_empty() {
+        let (name, piece) = now.next();
+        // Not everything again: what is new.
+        assert_eq!(name, "rows", "{piece}");
+        let rows = piece["rows"].as_array().unwrap();
+        missed.retain(|command| !rows.iter().any(|row| row["command"] == *command));
+    }
+    // A place that the feed does not have (any more) gets everything.
+    let mut lost = server.now(&visitor, Some("1:1"));
+    let (name, piece) = lost.next();
+    assert_eq!(name, "all");
+    let rows = piece["rows"].as_array().unwrap();
+    assert!(
+        rows.iter().any(|row| row["command"] == "echo seen"),
+        "{piece}"
+    );
+}
+
+#[test]
+fn fifty_browsers_follow_at_once() {
+    let home = server::home();
+    let mut server = WebUnderTest::start(&home, &[]);
+    let visitor = server.visitor();
+    let count = if repeat::is_soak() { 200 } else { 50 };
+    let mut streams: Vec<_> = (0..count).map(|_| server.now(&visitor, None)).collect();
+    for stream in &mut streams {
+        stream.next();
+    }
+    shown(&home, &["run", "echo for all"]);
+    for stream in &mut streams {
+        stream.until(has("exit 0", "echo for all"));
+    }
+}
+
+#[test]
+fn a_question_is_answered_once_and_everybody_sees_it() {
+    let home = server::home();
+    let path = shown(&home, &["config", "path"]).out();
+    let path = std::path::Path::new(path.trim_end());
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, RULE).unwrap();
+    let mut server = WebUnderTest::start(&home, &[]);
+    let visitor = server.visitor();
+    // No page is open, so nobody can be asked.
+    assert_eq!(run(&home, "made-up").wait().unwrap().code(), Some(126));
+    let mut now = server.now(&visitor, None);
+    let mut other = server.now(&visitor, None);
+    now.next();
+    let asking = run(&home, "cd / && made-up x");
+    let row = now.until(|row| row["state"] == "asks");
+    let id = row["id"].as_str().unwrap();
+    assert_eq!(row["question"]["rule"], "asks");
+    assert_eq!(row["question"]["part"], json!([8, 17]));
+    assert_eq!(other.until(|row| row["state"] == "asks")["id"], id);
+    let ask = |answer: &str| {
+        server.post(
+            &visitor,
+            &format!("/api/asks/{id}"),
+            &json!({"answer": answer}),
+        )
+    };
+    assert_eq!(ask("perhaps").status, 400, "a slip is no answer");
+    assert_eq!(ask("once").json()["said"], "allowed");
+    // Only the first counts.
+    assert_eq!(ask("deny").status, 409);
+    let output = asking.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(127), "it ran");
+    for stream in [&mut now, &mut other] {
+        stream.until(|row| row["id"] == id && row["state"] == "ended");
+    }
+    let denied = run(&home, "made-up again");
+    let row = now.until(|row| row["state"] == "asks");
+    let path = format!("/api/asks/{}", row["id"].as_str().unwrap());
+    let said = server
+        .post(&visitor, &path, &json!({"answer": "deny"}))
+        .json();
+    assert_eq!(said["said"], "denied");
+    assert_eq!(denied.wait_with_output().unwrap().status.code(), Some(126));
+    // Once all pages are closed, nobody is waited for.
+    drop((now, other));
+    let begun = std::time::Instant::now();
+    while run(&home, "made-up").wait().unwrap().code() != Some(126) {
+        assert!(begun.elapsed() < server::LIMIT);
+    }
+}

@@ -343,7 +343,8 @@ impl KeeperRun {
             return;
         };
         let header = TimesHeader {
-            started_ms: directory::now_ms() - self.started.elapsed().as_millis() as u64,
+            started_ms: directory::now_ms()
+                .saturating_sub(self.started.elapsed().as_millis() as u64),
             ran_us,
             terminal: job.spec.terminal,
             streams: self

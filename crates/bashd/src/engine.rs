@@ -13,6 +13,7 @@ mod jobs;
 mod mapping;
 mod orders;
 mod permission;
+mod profiles;
 mod repeating;
 mod session_state;
 mod tools;
@@ -42,7 +43,7 @@ use crate::place::{FarPlace, PlaceSettings};
 use crate::plan::{self, DecidedConfinements, Inheritance, Outline, Programs, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::{self, ShownOutput};
-use crate::profile::library::{Library, Missing};
+use crate::profile::library::Library;
 use crate::profile::minimized;
 use crate::profile::reply::{self, Ending, Finished};
 use crate::profile::rules::Within;
@@ -564,23 +565,6 @@ impl EngineCore {
         let mut finished = finished::finished(outline, run, accepted, shown);
         finished.is_benign = is_benign;
         Ok(finished)
-    }
-
-    fn profile(&self, name: &str) -> Result<Arc<Profile>, Missing> {
-        self.profiles.get(self.profile_name(name))
-    }
-
-    /// The profile whose words say that this one can't be had.
-    fn fallback(&self, name: &str) -> Arc<Profile> {
-        Library::fallback(self.profile_name(name))
-    }
-
-    fn profile_name<'a>(&'a self, name: &'a str) -> &'a str {
-        if name.is_empty() {
-            &self.config.profile
-        } else {
-            name
-        }
     }
 }
 

@@ -10,7 +10,6 @@ use crate::guard::safe_mode::{RunForm, SafeMode};
 use crate::guard::{Gate, Verdict};
 use crate::place::order::Order;
 use crate::plan::{self, Outline, Setting};
-use crate::profile::Profile;
 use crate::profile::reply::Ending;
 use crate::rewrite::Command;
 use crate::run_id::RunId;
@@ -116,20 +115,6 @@ impl EngineCore {
             outline.notes.push(NO_BASH.to_owned());
         }
         Ok((outline, run))
-    }
-
-    /// A profile as the near side has it.
-    pub(super) fn profile_by(
-        &self,
-        name: &str,
-        text: Option<&str>,
-    ) -> Result<Arc<Profile>, Ending> {
-        match text {
-            Some(text) => Profile::from_toml(text)
-                .map(Arc::new)
-                .map_err(|error| Ending::Failed(error, None)),
-            None => self.profile(name).map_err(Ending::from),
-        }
     }
 }
 

@@ -59,7 +59,7 @@ async fn bad_json_is_refused_in_each_profiles_words() {
             voice: "Error: Unknown parameter 'colour'",
             harness: "invalid input: unknown parameter \"colour\"",
             phoenix: "Invalid input: unknown parameter `colour`",
-            default: "Error: there is no parameter `colour`; there are command, cwd, env, timeout, on_timeout, wait_max, background, until, stdin, pty, session, stdin_open, needs, repeatable, effects, on",
+            default: "Error: there is no parameter `colour`; there are command, cwd, env, timeout, on_timeout, wait_max, background, until, stdin, pty, session, stdin_open, needs, repeatable, effects, on, record",
         },
         Bad {
             input: input(json!({"command": ["touch", "ran"]})),

@@ -42,8 +42,8 @@ pub(super) enum Number {
 /// Which long options are allowed.
 pub(super) enum Long {
     /// These. `name` may have `=value`; `name=` needs one, attached or next; `name=a|b` one of
-    /// these, attached or next (`name=|a`: none, or one attached); `name?` takes the next word if that is not an option. Each but
-    /// those with listed values also allows `--no-name`.
+    /// these, attached or next (`name=|a`: none, or one attached); `name?` takes the next word if
+    /// that is not an option. Each but those with listed values also allows `--no-name`.
     Only(&'static [&'static [&'static str]]),
     /// All but these and their abbreviations.
     AllBut(&'static [&'static str]),

@@ -25,6 +25,9 @@ fn most_times() -> f64 {
 /// How long a hostile client is left as it is: less than the server does.
 const STUCK_FOR: Duration = Duration::from_secs(15);
 
+/// When a flood has certainly begun.
+const BEGINS_WITHIN: Duration = Duration::from_secs(3);
+
 /// What no ratio is counted below: a busy machine's hiccup.
 const LEAST: Duration = Duration::from_millis(30);
 
@@ -69,7 +72,8 @@ fn medians(alone: impl Fn() -> Duration, beside: impl Fn() -> Duration) -> (Dura
 /// than it may have, and all its other calls wait.
 fn until_stuck(home: &Home) {
     let (begun, mut was_busy, mut quiet) = (Instant::now(), false, 0);
-    while !was_busy || quiet < 5 {
+    // All of it may have been between two looks.
+    while quiet < 5 || !was_busy && begun.elapsed() < BEGINS_WITHIN {
         let all = with_variable(MARK, home.mark());
         let is_busy = all.iter().any(|process| process.command.starts_with("tr "));
         was_busy |= is_busy;

@@ -17,6 +17,19 @@ fn rpc_lines() -> String {
     format!("{call}\n{schema}\n{last}\n")
 }
 
+/// A client that waits for the answer to its call before it closes its end, which would cancel it.
+const PATIENT: &str = r#"
+import subprocess, sys
+server = subprocess.Popen([sys.argv[1], "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+server.stdin.write(open(sys.argv[2], "rb").read())
+server.stdin.flush()
+for line in server.stdout:
+    sys.stdout.buffer.write(line)
+    if b"\"id\":2" in line:
+        server.stdin.close()
+sys.exit(server.wait())
+"#;
+
 /// A session of `mcp`, as a client has it that waits for nothing.
 fn mcp_lines(command: &str) -> String {
     let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
@@ -154,7 +167,7 @@ fn a_client_records_and_plays_by_variables_and_is_told_if_no_server_answered() {
     let tape = tape.to_str().unwrap();
     let lines = home.workspace().join("lines");
     std::fs::write(&lines, mcp_lines("echo hi; echo ${BASHD_TAPE_RECORD-none}")).unwrap();
-    let client = format!("{BASHD} mcp <{}", lines.display());
+    let client = format!("python3 -c '{PATIENT}' {BASHD} {}", lines.display());
     let twice = format!("{client}; {client}");
     let recorded = shown(&home, &["tape", "record", tape, "--", "sh", "-c", &twice]);
     assert_eq!(recorded.code(), Some(0), "{}", recorded.err());

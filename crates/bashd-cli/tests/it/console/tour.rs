@@ -98,12 +98,15 @@ fn stable(screen: &str) -> Vec<String> {
 /// What of a screen that measures the machine is the same each time: not its numbers and bars.
 fn alike(screen: &str) -> Vec<String> {
     let measured = regex::Regex::new(r"\[[^\]]*\]|\d[\d.,:%KMGT]*|\b(day|days),").unwrap();
+    // How many there are follows from how long the numbers beside them are.
     let blanks = regex::Regex::new(r" +").unwrap();
+    let numbers = regex::Regex::new(r"[*#]+").unwrap();
     let lines = stable(screen).into_iter();
     lines
         .map(|line| {
             let line = measured.replace_all(&line, "*");
-            blanks.replace_all(&line, " ").into_owned()
+            let line = blanks.replace_all(&line, "");
+            numbers.replace_all(&line, "*").into_owned()
         })
         .collect()
 }

@@ -33,6 +33,7 @@ impl Listening {
                 FailureKind::System,
                 anyhow::Error::new(error).context(context),
             )
+            .hint("choose a path in a directory that is there and can be written")
         };
         let listener = match bind(path) {
             Err(Errno::ADDRINUSE) => {

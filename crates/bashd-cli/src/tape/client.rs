@@ -64,7 +64,8 @@ fn play(arguments: &TapePlay, printer: &Printer) -> Result<ExitStatus, Failure> 
     let file = absolute(&arguments.file)?;
     if !file.exists() {
         let message = format!("there is no tape {}", file.display());
-        return Err(Failure::new(FailureKind::Usage, message));
+        let hint = "`bashd tape record FILE -- CLIENT` makes one";
+        return Err(Failure::new(FailureKind::Usage, message).hint(hint));
     }
     let desk = DeskDirectory::make()?;
     let mut variables = vec![(env_vars::TAPE_PLAY, OsString::from(&file))];

@@ -125,8 +125,11 @@ impl MapJournal {
     pub(super) fn resume(maps: &Path, name: &str) -> Result<(Self, MapSpec)> {
         check_name(name)?;
         let directory = maps.join(name);
-        let spec = spec_of(&directory)
-            .map_err(|_| Error::new(ErrorKind::Config, format!("there is no map `{name}`")))?;
+        let spec = spec_of(&directory).map_err(|_| {
+            let text =
+                format!("there is no map `{name}`: `bashd map --list` shows those there are");
+            Error::new(ErrorKind::Config, text)
+        })?;
         Ok((Self::open(directory)?, spec))
     }
 

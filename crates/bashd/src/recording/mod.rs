@@ -84,7 +84,9 @@ impl Timing {
             Self::BeginAndEnd => {
                 Some("the times of its output were not recorded: all of it is shown at the start")
             }
-            Self::NoOutput => Some("its output is not stored: only its begin and end are known"),
+            Self::NoOutput => Some(
+                "its output is not stored: only its begin and end are known (`bashd run --record` stores it)",
+            ),
         }
     }
 }

@@ -42,28 +42,40 @@ pub(super) fn kind(table: &PlaceTable) -> Result<Option<PlaceKind>, String> {
     let kind = &*table.kind;
     match kind {
         "container" => {
-            refuse(kind, of_pods.iter().chain(&of_others))?;
+            let own = of_containers.iter().chain(&of_both);
+            refuse(kind, own, of_pods.iter().chain(&of_others))?;
             container(table).map(|settings| Some(PlaceKind::Container(settings)))
         }
         "kubernetes" => {
-            refuse(kind, of_containers.iter().chain(&of_others))?;
+            let own = of_pods.iter().chain(&of_both);
+            refuse(kind, own, of_containers.iter().chain(&of_others))?;
             pod(table).map(|settings| Some(PlaceKind::Kubernetes(settings)))
         }
         // Theirs are their own business.
         "pipe" | "ssh" => {
-            refuse(kind, of_containers.iter().chain(&of_pods).chain(&of_both))?;
+            let others = of_containers.iter().chain(&of_pods).chain(&of_both);
+            refuse(kind, std::iter::empty(), others)?;
             Ok(None)
         }
         _ => Ok(None),
     }
 }
 
-/// Keys that mean nothing to this kind.
-fn refuse<'a>(kind: &str, mut keys: impl Iterator<Item = &'a Given>) -> Result<(), String> {
-    match keys.find(|(_, is_given)| *is_given) {
-        Some((key, _)) => Err(format!("a place of kind `{kind}` has no `{key}`")),
-        None => Ok(()),
-    }
+/// Refuses keys that mean nothing to this kind, and says which do.
+fn refuse<'a>(
+    kind: &str,
+    own: impl Iterator<Item = &'a Given>,
+    mut others: impl Iterator<Item = &'a Given>,
+) -> Result<(), String> {
+    let Some((key, _)) = others.find(|(_, is_given)| *is_given) else {
+        return Ok(());
+    };
+    let own: Vec<String> = own.map(|(key, _)| format!("`{key}`")).collect();
+    let text = format!("a place of kind `{kind}` has no `{key}`");
+    Err(match own.join(", ") {
+        own if own.is_empty() => text,
+        own => format!("{text}; of its own it has {own}"),
+    })
 }
 
 fn container(table: &PlaceTable) -> Result<ContainerSettings, String> {

@@ -4,5 +4,5 @@
 mod escapes;
 mod lists;
 mod notices;
-mod top;
+pub(crate) mod top;
 mod typing;

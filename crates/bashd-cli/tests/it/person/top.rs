@@ -8,11 +8,12 @@ use std::process::{Child, Command, Stdio};
 
 const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
 
-const RULE: &str = "[[rules]]\nname = 'asks'\ndecision = 'ask'\nmessage = 'really?'\n\
+/// A rule that asks about a command nobody has.
+pub(crate) const RULE: &str = "[[rules]]\nname = 'asks'\ndecision = 'ask'\nmessage = 'really?'\n\
     command = 'made-up'\nexamples.deny = ['made-up']\nexamples.allow = ['true']\n";
 
 /// A process that runs a command, without anybody whom it could ask.
-fn run(home: &Home, command: &str) -> Child {
+pub(crate) fn run(home: &Home, command: &str) -> Child {
     Command::new(BASHD)
         .args(["run", command])
         .env_clear()

@@ -2,26 +2,10 @@
 //! what waits for a person.
 
 use super::server::{self, WebUnderTest};
+use crate::person::top::{RULE, run};
 use crate::shown;
-use bashd_testkit::{Home, repeat};
+use bashd_testkit::repeat;
 use serde_json::{Value, json};
-use std::process::{Child, Command, Stdio};
-
-const RULE: &str = "[[rules]]\nname = 'asks'\ndecision = 'ask'\nmessage = 'really?'\n\
-    command = 'made-up'\nexamples.deny = ['made-up']\nexamples.allow = ['true']\n";
-
-fn run(home: &Home, command: &str) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_bashd"))
-        .args(["run", command])
-        .env_clear()
-        .envs(home.env())
-        .current_dir(home.workspace())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
 
 fn has(word: &'static str, command: &'static str) -> impl Fn(&Value) -> bool {
     move |row| row["command"] == command && row["word"] == word

@@ -6,7 +6,7 @@
 
 Both sides really run, in a shell in a tmux of its own with a home of its own. A key is a character that is typed, Enter and Ctrl with a letter included. The
 seconds are those from the first key until what was asked for is on the screen; nobody thinks or slips. Each side is done several times, in turn, and the median counts.
-Needs tmux, task-spooler (`tsp`), lazygit, atuin, htop, asciinema, gh, uv, shellcheck and git; a tool that is missing is said so in the table.
+Needs tmux, task-spooler (`tsp`), lazygit, jj, atuin, htop, asciinema, gh, uv, shellcheck and git; a tool that is missing is said so in the table.
 """
 
 import argparse
@@ -55,6 +55,16 @@ THINGS = [
         "before": "mkdir -p w/src .config/lazygit; echo 'disableStartupPopups: true' >.config/lazygit/config.yml; cd w; seq 9 >src/a; git init -q .; git add .; "
         "git -c user.name=me -c user.email=me@here commit -qm one; bashd run --effects undoable 'rm -rf src'",
         "theirs": [("lazygit", ENTER, r"D .*\ba\b"), ("d", "", "Discard"), ("", ENTER, "^(?![\\s\\S]*D .*\\ba\\b)"), ("q", "", r"\$\s*$")],
+        "ours": [("bashd changes show", ENTER, "D src/a"), ("bashd undo", ENTER, "is undone")],
+        "holds": "test -e src/a",
+        "after": "cd",
+    },
+    {
+        "what": "the same",
+        "tool": "jj",
+        "before": "mkdir -p w/src; cd w; seq 9 >src/a; jj config set --user user.name me; jj config set --user user.email me@here; jj git init; jj commit -m one; "
+        "bashd run --effects undoable 'rm -rf src'",
+        "theirs": [("jj st", ENTER, r"D src/a"), ("jj restore", ENTER, "Added 1 files")],
         "ours": [("bashd changes show", ENTER, "D src/a"), ("bashd undo", ENTER, "is undone")],
         "holds": "test -e src/a",
         "after": "cd",

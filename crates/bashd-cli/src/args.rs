@@ -8,6 +8,7 @@ mod changes;
 mod confine;
 pub(crate) mod examples;
 mod grants;
+mod groups;
 mod init;
 mod jobs;
 mod limits;

@@ -35,7 +35,8 @@ pub(crate) fn list(
             page.line(value)?;
         }
     } else if stored.is_empty() {
-        printer.remark(Paint::Hint, "artifact:", "nothing is stored");
+        printer
+            .note("nothing is stored: that is done with output that a reply does not show in full");
     } else {
         let columns = Printer::columns().filter(|_| Printer::is_terminal());
         let head = match columns {
@@ -303,7 +304,12 @@ fn print_json(
 
 fn unavailable(store: &ArtifactStore, error: io::Error) -> Failure {
     let is_missing = error.kind() == io::ErrorKind::NotFound;
-    let failure = Failure::of(FailureKind::System, error.into());
+    let kind = if is_missing {
+        FailureKind::Usage
+    } else {
+        FailureKind::System
+    };
+    let failure = Failure::of(kind, error.into());
     let ids = store.ids().unwrap_or_default();
     match (is_missing, ids.as_slice()) {
         (false, _) => failure,

@@ -3,7 +3,7 @@
 use crate::args::{ArtifactAction, ConfigAction, ConfineAction, Everywhere, Subcommand};
 use crate::artifact;
 use crate::exit_status::ExitStatus;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
 use crate::settings::ConfigInForce;
 use crate::{
@@ -52,6 +52,11 @@ pub(crate) fn dispatch(
             run::run(keeper, (arguments, effects), settings()?, printer)
         }
         Subcommand::Try(arguments) => {
+            if arguments.run.effects.is_some() {
+                let text = "`bashd try` always holds what the command does to files";
+                let hint = "--effects is for `bashd run`";
+                return Err(Failure::new(FailureKind::Usage, text).hint(hint));
+            }
             let keeper = keeper.unwrap_or_else(run::fork_keeper);
             let effects = Some(Effects::Hold);
             run::run(keeper, (&arguments.run, effects), settings()?, printer)

@@ -38,7 +38,7 @@ fn list(grants: &Grants, as_json: bool, printer: &Printer) -> Result<ExitStatus,
             page.line(line.map_err(|error| Failure::of(FailureKind::System, error.into()))?)?;
         }
     } else if listed.is_empty() {
-        printer.remark(Paint::Hint, "grants:", "nothing was allowed for good");
+        printer.note("nothing was allowed for good · do: answer a question with `always`");
     } else {
         let head = format!(
             "{:>4}  {:<19}  {:<24}  {}",

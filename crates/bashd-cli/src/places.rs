@@ -53,7 +53,9 @@ async fn list(
 ) -> Result<ExitStatus, Failure> {
     let places = engine.places();
     if places.is_empty() {
-        printer.note("no place is configured ([places.NAME], docs/places.md)");
+        printer.note(
+            "no place is configured ([places.NAME], docs/places.md) · add one: bashd config edit",
+        );
         return Ok(ExitStatus::Success);
     }
     let looking = places.iter().map(|(name, _)| look(engine, name));

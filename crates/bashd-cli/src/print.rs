@@ -273,6 +273,28 @@ impl BufferedStdout {
         writeln!(self.sink.writer(), "{line}").map_err(failure)
     }
 
+    /// Writes a text behind what it is about, which takes so many columns. At a terminal it breaks
+    /// between words, and goes on below itself.
+    pub(crate) fn beside(
+        &mut self,
+        head: &str,
+        taken: usize,
+        paint: Option<Paint>,
+        text: &str,
+    ) -> Result<(), Failure> {
+        let columns = Printer::columns().filter(|_| Printer::is_terminal());
+        let lines = for_people::wrapped(text, taken, columns);
+        for (number, line) in lines.iter().enumerate() {
+            let line = paint.map_or_else(|| line.clone(), |paint| self.paint(paint, line));
+            if number == 0 {
+                self.line(format_args!("{head}{line}"))?;
+            } else {
+                self.line(format_args!("{:taken$}{line}", ""))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Where to write what is made piece by piece.
     pub(crate) fn writer(&mut self) -> &mut dyn Write {
         self.sink.writer()

@@ -65,7 +65,7 @@ pub(crate) fn stats(
             "total": found.total,
         }))?;
     } else if found.rows.is_empty() {
-        printer.remark(Paint::Hint, "stats:", "no recorded call was minimized");
+        printer.note("no recorded call was minimized · try: bashd run 'git log'");
     } else if arguments.graph {
         graph(&mut page, &found, &counting)?;
     } else {
@@ -73,7 +73,7 @@ pub(crate) fn stats(
     }
     page.finish()?;
     if let Some(remedy) = counting.remedy() {
-        printer.remark(Paint::Hint, "stats:", &remedy);
+        printer.note(&remedy);
     }
     if found.damaged > 0 {
         let lines = for_people::count(found.damaged, "damaged line");

@@ -33,7 +33,9 @@ pub(crate) struct MapOptions {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "command"])]
     pub(crate) resume: Option<String>,
     /// With --resume: let items begin again that are lost, or that failed.
-    #[arg(long, value_name = "WHICH", value_delimiter = ',', requires = "resume")]
+    // clap asks for nothing that another argument forbids, and COMMAND forbids --resume.
+    #[arg(long, value_name = "WHICH", value_delimiter = ',', requires = "resume",
+        conflicts_with_all = ["command", "list", "forget", "name"])]
     pub(crate) retry: Vec<RetriedItems>,
     /// Print results in the order of the items, or as they come.
     #[arg(long, value_name = "ORDER", default_value = "in")]

@@ -6,7 +6,7 @@
 //! which also has the error messages. The shortest form of `run` needs neither.
 
 use super::{
-    Acp, Cli, Everywhere, Mcp, Rpc, RunOptions, Subcommand, TryOptions, examples, suggest,
+    Acp, Cli, Everywhere, Mcp, Rpc, RunOptions, Subcommand, TryOptions, examples, groups, suggest,
 };
 use clap::{Args, Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ impl Cli {
 
     /// Parses by the whole parser, whose help has examples.
     fn whole(words: &[OsString]) -> Result<Self, clap::Error> {
-        let command = examples::added(Self::command());
+        let command = groups::added(examples::added(Self::command()));
         let mended = |error| suggest::mended(error, &Self::command());
         let matches = command.try_get_matches_from(words).map_err(mended)?;
         Self::from_arg_matches(&matches)

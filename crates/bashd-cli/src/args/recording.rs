@@ -41,13 +41,13 @@ pub(crate) struct ExportOptions {
     #[arg(long, group = "form")]
     pub(crate) cast: bool,
     /// Version 3 of that format, with the exit status, instead of 2.
-    #[arg(long, requires = "cast")]
+    #[arg(long, requires = "cast", conflicts_with_all = ["svg", "html"])]
     pub(crate) v3: bool,
     /// An SVG of the last screen.
     #[arg(long, group = "form")]
     pub(crate) svg: bool,
     /// Let the SVG move.
-    #[arg(long, requires = "svg")]
+    #[arg(long, requires = "svg", conflicts_with_all = ["cast", "html"])]
     pub(crate) animated: bool,
     /// A page that plays it and needs nothing else.
     #[arg(long, group = "form")]

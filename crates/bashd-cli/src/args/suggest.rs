@@ -45,6 +45,13 @@ pub(super) fn mended(mut error: Error, whole: &Command) -> Error {
     let unknown = unknown.clone();
     let names: Vec<String> = siblings(&error, whole);
     error.remove(ContextKind::SuggestedSubcommand);
+    let is_config = names.iter().any(|name| name == "reference");
+    if is_config && matches!(&*unknown, "set" | "get" | "unset") {
+        return with_tip(
+            error,
+            "bashd config edit opens the file, bashd config show has what counts; bashd --set KEY=VALUE … is for once",
+        );
+    }
     let meant = meant(&unknown, &names);
     if !meant.is_empty() {
         error.insert(
@@ -176,6 +183,8 @@ mod tests {
             said.contains("a similar subcommand exists: 'init'"),
             "{said}"
         );
+        let said = error(&["bashd", "config", "set", "profile", "pi"]);
+        assert!(said.contains("bashd config edit"), "{said}");
         let said = error(&["bashd", "jobs", "stop"]);
         assert!(said.contains("'kill'"), "{said}");
         let said = error(&["bashd", "bash"]);

@@ -62,9 +62,9 @@ pub(crate) fn changes(
             };
             let removed = store.prune(age, limits.total_bytes)?;
             if removed.is_empty() {
-                let none =
-                    "no change is old or large enough · remove all: bashd changes prune --all";
-                printer.remark(Paint::Hint, "changes:", none);
+                printer.note(
+                    "no change is old or large enough · remove all: bashd changes prune --all",
+                );
             }
             for id in removed {
                 printer.note(&format!("{id} is removed"));
@@ -163,7 +163,8 @@ fn moved(
 /// The change whose id begins so.
 fn find(store: &ChangeStore, id: &str) -> Result<Change, Failure> {
     let found = store.find(id);
-    found.map_err(|error| Failure::from(error).hint("bashd changes lists them with their ids"))
+    let wrong = |error| Failure::new(FailureKind::Usage, error);
+    found.map_err(|error| wrong(error).hint("bashd changes lists them with their ids"))
 }
 
 fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -180,21 +181,20 @@ fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitSta
             page.line(line)?;
         }
     } else if changes.is_empty() {
-        printer.remark(
-            Paint::Hint,
-            "changes:",
-            "there are none · bashd try COMMAND makes one",
-        );
+        printer.note("there are no changes · make one: bashd try COMMAND");
     } else {
-        let head = format!(
-            "{:<20}  {:<19}  {:<10}  {:>17}  {}",
-            "ID", "BEGAN", "STATE", "NEW/CHANGED/GONE", "COMMAND"
-        );
-        let head = page.paint(Paint::Title, &head);
-        page.line(head)?;
         let columns = Printer::columns().filter(|_| Printer::is_terminal());
+        let began = BeganForm::fitting(columns);
+        let width = began.columns();
+        let head = format!(
+            "{:<20}  {:<width$}  {:<10}  {:<11}",
+            "ID", "BEGAN", "STATE", "FILES"
+        );
+        let has_room = columns.is_none_or(|columns| head.len() + 2 + "COMMAND".len() <= columns);
+        let head = if has_room { head + "  COMMAND" } else { head };
+        page.line(page.paint(Paint::Title, head.trim_end()))?;
         for change in &changes {
-            let (before, command) = (row(change), for_people::one_line(change.command()));
+            let (before, command) = (row(change, began), for_people::one_line(change.command()));
             let taken = before.len();
             let lines = match columns {
                 Some(columns) => for_people::entry(&before, taken, &command, columns),
@@ -212,19 +212,51 @@ fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitSta
     Ok(ExitStatus::Success)
 }
 
+/// How the time is written at which a change began.
+#[derive(Clone, Copy)]
+enum BeganForm {
+    Whole,
+    /// Where there is little room.
+    Short,
+}
+
+impl BeganForm {
+    fn fitting(columns: Option<usize>) -> Self {
+        if columns.is_some_and(|columns| columns < 76) {
+            Self::Short
+        } else {
+            Self::Whole
+        }
+    }
+
+    fn pattern(self) -> &'static str {
+        match self {
+            Self::Whole => "%Y-%m-%d %H:%M:%S",
+            Self::Short => "%m-%d %H:%M",
+        }
+    }
+
+    fn columns(self) -> usize {
+        match self {
+            Self::Whole => 19,
+            Self::Short => 11,
+        }
+    }
+}
+
 /// What stands before the command.
-fn row(change: &Change) -> String {
+fn row(change: &Change, began: BeganForm) -> String {
     let time = Timestamp::from_millisecond(change.began_ms() as i64).unwrap_or_default();
     let time = time.to_zoned(surroundings::time_zone());
     let summary = change.summary();
     let counts = format!(
-        "{}/{}/{}",
+        "+{} ~{} -{}",
         summary.created, summary.modified, summary.deleted
     );
     format!(
-        "{:<20}  {}  {:<10}  {counts:>17}  ",
+        "{:<20}  {}  {:<10}  {counts:<11}  ",
         change.id(),
-        time.strftime("%Y-%m-%d %H:%M:%S"),
+        time.strftime(began.pattern()),
         summary.state,
     )
 }

@@ -111,7 +111,7 @@ fn show(command: &str, judgement: &Judgement, printer: &Printer) -> Result<(), F
         }
         let verdict = page.paint(paint, verdict);
         page.line(format_args!("{verdict} by rule {}", objection.rule))?;
-        page.line(&objection.message)?;
+        page.beside("", 0, None, &objection.message)?;
         if let (0, Some(tool)) = (index, &judgement.suggested_tool) {
             page.line(format_args!("suggested tool: {tool}"))?;
         }

@@ -140,9 +140,11 @@ fn show(checks: &[DoctorCheck], printer: &Printer) -> Result<(), Failure> {
             consequence,
             ..
         } = check;
-        page.line(format_args!("{verdict}  {name:width$}  {finding}"))?;
-        let consequence = page.paint(Paint::Faint, consequence);
-        page.line(format_args!("{:7}  {:width$}  {consequence}", "", ""))?;
+        let taken = 7 + 2 + width + 2;
+        let head = format!("{verdict}  {name:width$}  ");
+        page.beside(&head, taken, None, finding)?;
+        let below = " ".repeat(taken);
+        page.beside(&below, taken, Some(Paint::Faint), consequence)?;
     }
     page.finish()
 }

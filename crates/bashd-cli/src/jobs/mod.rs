@@ -151,10 +151,10 @@ async fn list(
     } else if jobs.is_empty() && kept > 0 {
         let ended = for_people::count(kept, "job");
         printer.note(&format!(
-            "no jobs are running; --all lists {ended} that ended"
+            "no jobs are running · {ended} that ended: bashd jobs --all"
         ));
     } else if jobs.is_empty() {
-        printer.note("there are no jobs");
+        printer.note("there are no jobs · start one: bashd run --background COMMAND");
     } else {
         show::table(&jobs, printer)?;
     }

@@ -243,7 +243,7 @@ pub(super) fn job(job: &Job, json: bool, printer: &Printer) -> Result<(), Failur
     rows.retain(|(_, text)| !text.is_empty());
     for (title, text) in rows {
         let title = page.paint(Paint::Faint, &format!("{title:<14}"));
-        page.line(format_args!("{title}{text}"))?;
+        page.beside(&title, 14, None, &text)?;
     }
     page.finish()
 }

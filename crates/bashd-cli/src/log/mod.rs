@@ -87,7 +87,7 @@ pub(crate) fn log(
         printer.warn(&format!("skipped {lines} of the ledger"));
     }
     if found.is_empty() && !arguments.json {
-        printer.remark(Paint::Hint, "log:", &nothing_found(arguments, settings));
+        printer.note(&nothing_found(arguments, settings));
     } else if Printer::is_terminal() && !arguments.json {
         printer.note("more about a call: bashd log show ID");
     }
@@ -134,9 +134,9 @@ fn nothing_found(arguments: &LogOptions, settings: &ConfigInForce) -> String {
     if is_filtered {
         "no recorded call matches · all of them: bashd log --limit 0".to_owned()
     } else if settings.config.ledger.enabled {
-        "no calls have been recorded yet".to_owned()
+        "no calls have been recorded yet · make one: bashd run COMMAND".to_owned()
     } else {
-        "no calls are recorded: `ledger.enabled` is false".to_owned()
+        "no calls are recorded: `ledger.enabled` is false · change it: bashd config edit".to_owned()
     }
 }
 

@@ -34,13 +34,13 @@ pub(super) fn show(
         if text.is_empty() {
             continue;
         }
-        let text = match title {
-            "result" if record.failed() => page.paint(Paint::Bad, &text),
-            "result" => page.paint(Paint::Good, &text),
-            _ => text,
+        let paint = match title {
+            "result" if record.failed() => Some(Paint::Bad),
+            "result" => Some(Paint::Good),
+            _ => None,
         };
         let title = page.paint(Paint::Faint, &format!("{title:<10}"));
-        page.line(format_args!("{title}{text}"))?;
+        page.beside(&title, 10, paint, &text)?;
     }
     // The whole command, as it was given, line by line.
     page.line("")?;
@@ -71,9 +71,10 @@ fn find(id: Option<&str>, settings: &ConfigInForce) -> Result<Record, Failure> {
         .map_err(|chain| Failure::of(FailureKind::System, chain))?;
     let mut records = records.flatten();
     let Some(id) = id else {
-        return records
-            .next()
-            .ok_or_else(|| Failure::new(FailureKind::Usage, "no calls have been recorded yet"));
+        return records.next().ok_or_else(|| {
+            Failure::new(FailureKind::Usage, "no calls have been recorded yet")
+                .hint("bashd run COMMAND makes one")
+        });
     };
     let asked = id;
     let id = id.to_ascii_uppercase();

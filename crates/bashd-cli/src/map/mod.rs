@@ -39,7 +39,12 @@ pub(crate) fn map(
         return list(&engine, arguments.json, printer);
     }
     if let Some(name) = &arguments.forget {
-        engine.forget_map(name)?;
+        let forgotten = engine.forget_map(name);
+        forgotten.map_err(|error| match error.kind() {
+            bashd::ErrorKind::Config => Failure::new(FailureKind::Usage, error),
+            _ => error.into(),
+        })?;
+        printer.note(&format!("the map {name} is forgotten"));
         return Ok(ExitStatus::Success);
     }
     let system = |error: io::Error| Failure::of(FailureKind::System, error.into());
@@ -215,13 +220,13 @@ fn sum_up(
 fn list(engine: &Engine, as_json: bool, printer: &Printer) -> Result<ExitStatus, Failure> {
     let maps = engine.maps();
     if maps.is_empty() && !as_json {
-        printer.note("no map is known by name (--name)");
+        printer.note("no map has a name · keep one: bashd map --name NAME COMMAND");
     }
     let mut page = printer.list();
     for map in maps {
         let state = match map.items {
-            _ if map.running => "runs",
-            Some(items) if items <= map.ended => "over",
+            _ if map.running => "running",
+            Some(items) if items <= map.ended => "ended",
             _ => "stopped",
         };
         let line = if as_json {

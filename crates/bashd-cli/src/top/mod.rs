@@ -111,6 +111,10 @@ fn once(app: &TopApp, arguments: &TopOptions, printer: &Printer) -> Result<ExitS
     let now = Timestamp::now();
     let wanted = app.calls.wanted(WatchedFilter::All, &app.search);
     let (live, ended): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|call| call.is_live());
+    if live.is_empty() && ended.is_empty() && !arguments.json {
+        printer.note("no call to be seen · make one: bashd run COMMAND");
+        return Ok(ExitStatus::Success);
+    }
     let calls = live.into_iter().chain(ended.into_iter().take(ENDED));
     let columns = Printer::columns().filter(|_| Printer::is_terminal());
     let mut page = printer.list();

@@ -76,7 +76,7 @@ fn programs_get_json() {
 fn what_is_not_there_or_not_understood_is_said() {
     let home = used();
     insta::assert_snapshot!(shown(&home, &["artifact", "read", "7"]).err(), @r"
-    error: there is no artifact 7
+    usage error: there is no artifact 7
     hint: only artifact 0 is stored
     ");
     insta::assert_snapshot!(shown(&home, &["artifact", "read", "0", "--grep", "("]).code().unwrap(), @"125");
@@ -93,7 +93,7 @@ fn what_is_not_there_or_not_understood_is_said() {
     assert_eq!(shown(&home, &["artifact", "rm", "0"]).code(), Some(0));
     assert_eq!(
         shown(&home, &["artifact", "list"]).err(),
-        "artifact: nothing is stored\n"
+        "bashd: nothing is stored: that is done with output that a reply does not show in full\n"
     );
 }
 

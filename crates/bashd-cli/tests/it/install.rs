@@ -18,7 +18,7 @@ fn text(output: &Output) -> String {
     )
 }
 
-/// Runs `./dist`, which builds packages into a directory.
+/// Runs `./dist`, which builds packages into a directory. Says what it could not build.
 fn dist(out: &Path, options: &[&str]) {
     let done = Command::new(sources::root().join("dist"))
         .args(options)
@@ -27,6 +27,18 @@ fn dist(out: &Path, options: &[&str]) {
         .output()
         .unwrap();
     assert!(done.status.success(), "{}", text(&done));
+    say_what_was_not_done(&done);
+}
+
+/// What the scripts say of it, a line each, beside what they did.
+fn say_what_was_not_done(done: &Output) {
+    let said = String::from_utf8_lossy(&done.stderr);
+    for line in said
+        .lines()
+        .filter(|line| line.contains("NOT built: ") || line.contains("NOT tried: "))
+    {
+        loudly(line.trim_start_matches(['*', ' ']));
+    }
 }
 
 /// Installs from there, as these options say. Nothing where it can't be tried.
@@ -46,6 +58,7 @@ fn installed(packages: &Path, options: &[&str]) -> Option<String> {
         return None;
     }
     assert!(done.status.success(), "{}", text(&done));
+    say_what_was_not_done(&done);
     Some(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 

@@ -99,18 +99,18 @@ fn nothing_found_is_said_and_no_failure() {
     insta::assert_snapshot!(shown(&home, &["log"]).block(), @r#"
     --- stdout
     --- stderr
-    log: no calls have been recorded yet
+    bashd: no calls have been recorded yet · make one: bashd run COMMAND
     --- status
     exit 0
     "#);
     let off = shown(&home, &["log", "--set", "ledger.enabled=false"]);
     assert_eq!(
         off.err(),
-        "log: no calls are recorded: `ledger.enabled` is false\n"
+        "bashd: no calls are recorded: `ledger.enabled` is false · change it: bashd config edit\n"
     );
     assert_eq!(
         shown(&used(), &["log", "zzz"]).err(),
-        "log: no recorded call matches · all of them: bashd log --limit 0\n"
+        "bashd: no recorded call matches · all of them: bashd log --limit 0\n"
     );
 }
 

@@ -252,7 +252,7 @@ fn resumed_is_refused(home: &Home, name: &str) -> bool {
     let mut maps = listed
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());
-    maps.any(|map: Value| map["map"] == *name && map["state"] == "runs")
+    maps.any(|map: Value| map["map"] == *name && map["state"] == "running")
 }
 
 #[test]

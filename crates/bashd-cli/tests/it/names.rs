@@ -1,7 +1,8 @@
 //! Help, manual pages and completions: examples, sections, names that only the state knows.
 
 use crate::{bashd, shown};
-use bashd_testkit::{Binary, Home, loudly};
+use bashd_testkit::{Binary, Home, loudly, sources};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 #[test]
@@ -124,4 +125,17 @@ fn the_scripts_for_zsh_and_fish_are_scripts_and_ask_for_names() {
             );
         }
     }
+}
+
+#[test]
+fn every_noun_of_the_glossary_has_one_row() {
+    let page = std::fs::read_to_string(sources::root().join("docs/glossary.md")).unwrap();
+    let (_, nouns) = page.split_once("## Nouns").unwrap();
+    let mut seen = BTreeSet::new();
+    let nouns = nouns
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let twice: Vec<&str> = nouns.filter(|noun| !seen.insert(*noun)).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    assert!(seen.len() > 100, "{}", seen.len());
 }

@@ -44,6 +44,88 @@ fn help_names_every_subcommand_and_is_no_failure() {
 }
 
 #[test]
+fn an_option_that_needs_another_is_refused_without_it() {
+    let home = Home::new();
+    for words in [
+        "map --retry lost true",
+        "map --retry lost --list",
+        "export 1 --svg --v3",
+        "export 1 --html --v3",
+        "export 1 --cast --animated",
+        "log --from x",
+        "mcp --token x",
+        "rpc --tape-match",
+        "try --effects now true",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let said = bashd(&home, &words).stdin("").run();
+        assert_eq!(said.code(), Some(125), "{words:?}: {}", said.block());
+        // Named by what it needs, or by what it can't be with.
+        assert!(said.err().contains("--"), "{words:?}: {}", said.block());
+    }
+}
+
+#[test]
+fn a_name_that_is_not_there_is_wrong_usage_everywhere() {
+    let home = Home::new();
+    for words in [
+        "jobs show bg_9",
+        "log show 01abcdef",
+        "artifact read 7",
+        "artifact rm 7",
+        "changes show zzz",
+        "changes apply zzz",
+        "changes discard zzz",
+        "undo zzz",
+        "map --resume zzz",
+        "map --forget zzz",
+        "replay zzz",
+        "export zzz --svg",
+        "grants rm 7",
+        "places check zzz",
+        "rules zzz",
+        "schema --profile zzz",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let said = bashd(&home, &words).stdin("").run();
+        assert_eq!(said.code(), Some(125), "{words:?}: {}", said.block());
+        let text = said.err();
+        assert!(text.starts_with("usage error: "), "{words:?}: {text}");
+        let next = text.contains("hint: ") || text.contains('`') || text.contains("there are: ");
+        assert!(next, "no next step: {words:?}: {text}");
+    }
+}
+
+#[test]
+fn what_is_empty_says_what_fills_it() {
+    let home = Home::new();
+    for (words, next) in [
+        ("jobs", "bashd run --background"),
+        ("log", "bashd run"),
+        ("top --once", "bashd run"),
+        ("artifact list", "a reply does not show in full"),
+        ("stats", "bashd run"),
+        ("changes", "bashd try"),
+        ("grants", "`always`"),
+        ("places", "bashd config edit"),
+        ("map --list", "bashd map --name"),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let said = bashd(&home, &words).stdin("").run();
+        let text = said.err();
+        assert_eq!(
+            (said.code(), said.out()),
+            (Some(0), String::new()),
+            "{text}"
+        );
+        assert!(
+            text.starts_with("bashd: ") && text.contains(next),
+            "{words:?}: {text}"
+        );
+    }
+}
+
+#[test]
 fn the_version_is_the_crates() {
     let home = Home::new();
     let version = shown(&home, &["--version"]);

@@ -96,7 +96,10 @@ fn lists_and_pages_have_the_names_that_fingers_expect() {
     shown(&home, &["run", "echo first"]);
     shown(&home, &["run", "seq 1 20000; exit 3"]);
     let jobs = shown(&home, &["jobs", "list"]);
-    assert_eq!(jobs.err(), "bashd: there are no jobs\n");
+    assert_eq!(
+        jobs.err(),
+        "bashd: there are no jobs · start one: bashd run --background COMMAND\n"
+    );
     let stored = shown(&home, &["artifact", "list"]).out();
     assert!(stored.contains("COMMAND"), "{stored}");
     assert!(stored.contains("seq 1 20000; exit 3"), "{stored}");

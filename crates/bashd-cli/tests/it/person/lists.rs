@@ -2,7 +2,7 @@
 
 use crate::console::tmux::Tmux;
 use crate::shown;
-use bashd_testkit::Home;
+use bashd_testkit::{Home, loudly};
 use serde_json::Value;
 
 const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
@@ -77,6 +77,63 @@ fn lists_break_between_words_in_narrow_terminals() {
             }
         }
     }
+}
+
+#[test]
+fn texts_break_between_words_in_narrow_terminals() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    shown(&home, &["run", "git push --force origin main"]);
+    let job = "echo alpha beta gamma delta epsilon zeta eta theta iota kappa lambda; exit 3";
+    shown(&home, &["run", "--background", job]);
+    shown(&home, &["jobs", "wait", "bg_1"]);
+    for columns in [60, 80] {
+        let Some(tmux) = Tmux::shell(&home, (columns, 150)) else {
+            return;
+        };
+        for words in [
+            &["doctor"][..],
+            &["check", "git push --force"],
+            &["log", "show"],
+            &["jobs", "show", "bg_1"],
+            &["--help"],
+        ] {
+            let piped = shown(&home, words).out();
+            let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+            tmux.line(&format!("clear; {BASHD} {}; echo over", quoted.join(" ")));
+            let seen = tmux.until("\nover\n");
+            // A word that the terminal broke is not there any more; numbers may have changed.
+            let steady = |word: &&str| !word.contains(|one: char| one.is_ascii_digit());
+            let is_short = |word: &&str| word.len() < 24;
+            for word in piped.split_whitespace().filter(steady).filter(is_short) {
+                assert!(
+                    seen.contains(word),
+                    "{words:?} at {columns}: {word}: {seen}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_title_of_changes_fits_in_narrow_terminals() {
+    let home = Home::new().keeping_in_state(&["changes"]);
+    let tried = shown(&home, &["try", "echo x >new; echo y >other"]);
+    if tried.code() != Some(0) {
+        loudly("effects can't be held here: the list of changes is NOT tried");
+        return;
+    }
+    for (columns, last) in [(60, "FILES"), (80, "COMMAND")] {
+        let Some(tmux) = Tmux::shell(&home, (columns, 20)) else {
+            return;
+        };
+        tmux.line(&format!("clear; {BASHD} changes; echo over"));
+        let seen = tmux.until("\nover\n");
+        let title = seen.lines().find(|line| line.starts_with("ID "));
+        let title = title.unwrap_or_else(|| panic!("{seen}"));
+        assert!(title.trim_end().ends_with(last), "{columns}: {seen}");
+        assert!(seen.contains("+2 ~0 -0"), "{seen}");
+    }
+    shown(&home, &["changes", "prune", "--all"]);
 }
 
 #[test]

@@ -12,11 +12,13 @@ use crate::jobs;
 use crate::print::{Paint, Printer};
 use crate::run::words;
 use crate::runtime;
+use crate::serve;
 use crate::settings::ConfigInForce;
 use crate::signals::Signals;
 use crate::surroundings;
 use bashd::map::{
-    AtFailure, ItemResult, ItemSeparator, MapEvent, MapSpec, MapSummary, MapWork, ResultOrder,
+    AtFailure, ItemResult, ItemSeparator, ItemState, MapEvent, MapSpec, MapSummary, MapWork,
+    ResultOrder,
 };
 use bashd::{Engine, KeeperSource, Request};
 use progress::MapProgress;
@@ -70,11 +72,16 @@ async fn run(
     let system = |error: io::Error| Failure::of(FailureKind::System, error.into());
     let signals = Signals::listen().map_err(system)?;
     let (token, is_named) = (work.cancel.clone(), work.name.is_some());
+    if work.spec.is_some() {
+        serve::greet(printer, "items, one a line,", "docs/map.md");
+    }
     let mut progress = MapProgress::new(printer);
     let mut told = |event: MapEvent<'_>| match event {
         MapEvent::Result(result) => {
             progress.hide();
-            print_result(result, as_json, printer)
+            let printed = print_result(result, as_json, printer);
+            progress.again();
+            printed
         }
         MapEvent::Failure(result) => {
             progress.line(&failure(result));
@@ -170,6 +177,7 @@ fn print_result(result: &ItemResult, as_json: bool, printer: &Printer) -> io::Re
 fn failure(result: &ItemResult) -> String {
     let how = match (result.exit_code, result.signal, &result.error) {
         (_, _, Some(error)) => format!("{}: {error}", result.state.name()),
+        _ if result.state != ItemState::Failed => result.state.name().replace('_', " "),
         (Some(code), _, None) if code != 0 => format!("exit {code}"),
         (_, Some(signal), None) => format!("signal {signal}"),
         _ => result.state.name().replace('_', " "),

@@ -22,6 +22,7 @@ pub(super) struct MapProgress<'a> {
     columns: Option<usize>,
     begun: Instant,
     drawn: Option<Instant>,
+    last: String,
     is_shown: bool,
 }
 
@@ -32,6 +33,7 @@ impl<'a> MapProgress<'a> {
             columns: Printer::err_columns(),
             begun: Instant::now(),
             drawn: None,
+            last: String::new(),
             is_shown: false,
         }
     }
@@ -40,6 +42,15 @@ impl<'a> MapProgress<'a> {
     pub(super) fn line(&mut self, text: &str) {
         self.hide();
         self.printer.note(text);
+        self.again();
+    }
+
+    /// Draws it again, below what made room: the next counts may be long in coming.
+    pub(super) fn again(&mut self) {
+        if self.drawn.is_some() && !self.is_shown {
+            Printer::err(&format!("{CLEAR}{}", self.last));
+            self.is_shown = true;
+        }
     }
 
     /// Something was counted.
@@ -50,10 +61,10 @@ impl<'a> MapProgress<'a> {
         let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= PAUSE);
         if is_due {
             let line = bar(counts, self.begun.elapsed());
-            let line = for_people::cut(&line, columns.saturating_sub(1));
-            Printer::err(&format!("{CLEAR}{line}"));
+            self.last = for_people::cut(&line, columns.saturating_sub(1));
             self.drawn = Some(Instant::now());
-            self.is_shown = true;
+            self.is_shown = false;
+            self.again();
         }
     }
 

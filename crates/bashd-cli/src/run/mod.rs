@@ -61,10 +61,11 @@ pub(crate) fn run(
         printer,
     );
     let surroundings = surroundings::for_one_command();
-    if let Some(name) = &arguments.profile
-        && form != ReplyFormat::Json
-        && Profile::names().all(|known| known != name)
-    {
+    let name = arguments
+        .profile
+        .as_ref()
+        .unwrap_or(&settings.config.profile);
+    if form != ReplyFormat::Json && Profile::names().all(|known| known != name) {
         // Without a profile there are no words for a reply.
         settings.profile(name)?;
     }

@@ -1,5 +1,6 @@
 //! `map`: items, order, statuses, failures; each item at most once, whatever is killed; places.
 
+use crate::console::tmux::Tmux;
 use bashd_testkit::processes::with_variable;
 use bashd_testkit::repeat::is_soak;
 use bashd_testkit::{Binary, Home, MARK, Transcript, repetitions};
@@ -126,6 +127,34 @@ fn statuses_timeouts_and_denials_are_told_of_each_item() {
     });
     let error = whole.unwrap()["error"].as_str().unwrap();
     assert_eq!(error, "1 of 5 items done: 4 failed, 0 lost");
+}
+
+#[test]
+fn at_a_terminal_the_bar_stays_below_results_and_an_end_has_its_own_word() {
+    let home = home();
+    let Some(tmux) = Tmux::shell(&home, (80, 24)) else {
+        return;
+    };
+    let bashd = env!("CARGO_BIN_EXE_bashd");
+    // An item that stays: nothing is counted until it ends.
+    let items = "echo a; echo b; echo wait";
+    let command = "[ {} != wait ] || sleep 600; echo it is {}";
+    tmux.line(&format!("clear; ({items}) | {bashd} map -j 3 '{command}'"));
+    tmux.until_that("the bar below the results", |seen| {
+        let after = seen.split_once("it is b").map(|(_, after)| after);
+        after.is_some_and(|after| after.contains("2/3") && after.contains("1 running"))
+    });
+    tmux.keys(&["C-c"]);
+    let seen = tmux.until("goes on with");
+    assert!(seen.contains("item 3 (wait): cancelled"), "{seen}");
+    tmux.line("clear; echo cleared");
+    tmux.until("cleared\n");
+    tmux.line(&format!("clear; {bashd} map 'echo it was {{}}'"));
+    tmux.until("waiting for items, one a line, on stdin; end with Ctrl-D");
+    tmux.line("typed");
+    tmux.keys(&["C-d"]);
+    tmux.until("it was typed");
+    tmux.until("1 item done");
 }
 
 #[test]

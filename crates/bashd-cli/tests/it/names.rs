@@ -44,6 +44,8 @@ fn a_slip_is_answered_with_what_was_meant() {
     assert!(said.out().contains("voic"), "{}", said.block());
     let said = shown(&home, &["run", "--profile", "voic", "true"]).err();
     assert!(said.contains("did you mean voice?"), "{said}");
+    let said = shown(&home, &["--set", "profile=voic", "run", "true"]).err();
+    assert!(said.contains("did you mean voice?"), "{said}");
 }
 
 /// What the names are after these words.

@@ -67,7 +67,7 @@ fn an_option_that_needs_another_is_refused_without_it() {
 
 #[test]
 fn a_name_that_is_not_there_is_wrong_usage_everywhere() {
-    let home = Home::new();
+    let home = Home::new().keeping_in_state(&["grants.lock"]);
     for words in [
         "jobs show bg_9",
         "log show 01abcdef",

@@ -7,6 +7,7 @@
 
 use super::reactor;
 use crate::output::{Source, StreamPiece};
+use bashd_keeper::quote::quote;
 use bashd_keeper::spool::SpoolReader;
 use rustix::io::Errno;
 use std::collections::hash_map::RandomState;
@@ -42,11 +43,54 @@ pub(super) fn nonce() -> String {
     format!("{:016x}{:016x}", random.hash_one(0), random.hash_one(1))
 }
 
+/// What of its commands a shell shows: its letters in `$-`. It is off between commands, so that
+/// nothing that we have the shell do is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ShellTracing {
+    /// `set -v`
+    lines: bool,
+    /// `set -x`
+    commands: bool,
+}
+
+impl ShellTracing {
+    fn of(flags: &str) -> Self {
+        Self {
+            lines: flags.contains('v'),
+            commands: flags.contains('x'),
+        }
+    }
+
+    /// The line that turns it on again.
+    fn on(self) -> &'static str {
+        match (self.lines, self.commands) {
+            (false, false) => "",
+            (true, false) => "\\builtin set -v\n",
+            (false, true) => "\\builtin set -x\n",
+            (true, true) => "\\builtin set -vx\n",
+        }
+    }
+}
+
+/// The lines by which the shell runs a command and reports.
+pub(super) fn lines(text: &str, nonce: &str, tracing: ShellTracing) -> Vec<u8> {
+    let mut lines = br"\builtin eval ".to_vec();
+    quote(&mut lines, format!("{}{text}", tracing.on()).as_bytes());
+    // On the line that the shell has read already: it shows those that it reads if the command
+    // said so.
+    lines.extend(br#" </dev/tty; { S7f="$? $-"; \builtin set +vx; } 2>/dev/null"#);
+    // The last line is read even if the first was interrupted, and the empty one has the shell
+    // forget an unfinished quote.
+    lines.extend(b"\n\n");
+    lines.extend(report_line(nonce).bytes());
+    lines
+}
+
 /// The line by which the shell reports, and marks the end of the output. What traces it is not
 /// shown.
-pub(super) fn report_line(nonce: &str) -> String {
+fn report_line(nonce: &str) -> String {
     format!(
-        "{{ \\builtin printf '%s;%s\\x1f%s\\x1f%s\\a' {nonce} \"$?\" \"$(\\builtin command -v python)\" \"${{PWD-}}\" >&0; \\builtin printf '\\e]bashd;%s\\a' {nonce} >/dev/tty; }} 2>/dev/null\n"
+        "{{ \\builtin printf '%s;%s\\x1f%s\\x1f%s\\a' {nonce} \"${{S7f-$? $-}}\" \"$(\\builtin command -v python)\" \"${{PWD-}}\" >&0; \\builtin set +vx; \\builtin unset -v S7f; \\builtin printf '\\e]bashd;%s\\a' {nonce} >/dev/tty; }} 2>/dev/null\n"
     )
 }
 
@@ -54,6 +98,7 @@ pub(super) fn report_line(nonce: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ToldReport {
     pub(super) status: i32,
+    pub(super) tracing: ShellTracing,
     /// The program `python`, if there is one.
     pub(super) python: Option<String>,
     pub(super) directory: PathBuf,
@@ -64,6 +109,7 @@ impl ToldReport {
     pub(super) fn unknown() -> Self {
         Self {
             status: -1,
+            tracing: ShellTracing::default(),
             python: None,
             directory: PathBuf::new(),
         }
@@ -72,10 +118,12 @@ impl ToldReport {
     fn read(told: &[u8]) -> Self {
         let mut parts = told.splitn(3, |byte| *byte == SEPARATOR);
         let mut part = || parts.next().unwrap_or_default().to_vec();
-        let status = String::from_utf8(part()).ok();
+        let status = String::from_utf8(part()).unwrap_or_default();
+        let (status, flags) = status.split_once(' ').unwrap_or((&status, ""));
         let python = String::from_utf8(part()).ok();
         Self {
-            status: status.and_then(|status| status.parse().ok()).unwrap_or(-1),
+            status: status.parse().unwrap_or(-1),
+            tracing: ShellTracing::of(flags),
             python: python.filter(|path| !path.is_empty()),
             directory: PathBuf::from(OsString::from_vec(part())),
         }

@@ -9,7 +9,7 @@
 use super::background::{self, SEEN_AFTER};
 use super::connection::KeeperConnection;
 use super::conversation::beginning;
-use super::terminal_mark::{self, MarkSearch, ScriptSocket, ToldReport};
+use super::terminal_mark::{self, MarkSearch, ScriptSocket, ShellTracing, ToldReport};
 use super::{Keepers, RunFailure, failure, keepers, micros, no_answer, start_message};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Exit;
@@ -64,6 +64,8 @@ pub(crate) struct TerminalShell {
     pub(crate) shown: u64,
     /// The command that runs, if one does.
     pub(crate) command: Option<TerminalCommand>,
+    /// What it shows of the next command.
+    tracing: ShellTracing,
     /// How the shell itself ended, if it did.
     gone: Option<Box<ExitedMessage>>,
     last_used: Instant,
@@ -206,6 +208,7 @@ impl TerminalShell {
                 confinement: started.confinement,
                 shown: 0,
                 command: None,
+                tracing: ShellTracing::default(),
                 gone: None,
                 last_used: Instant::now(),
             });
@@ -215,13 +218,8 @@ impl TerminalShell {
     /// Has the shell run the command of a plan.
     pub(crate) async fn begin(&mut self, plan: &Plan, outlasting: OutlastingRun) -> Result<()> {
         let nonce = terminal_mark::nonce();
-        let mut lines = br"\builtin eval ".to_vec();
         let text = plan.script.as_deref().unwrap_or_default();
-        quote(&mut lines, text.as_bytes());
-        // The last line is read even if the first was interrupted, and the empty one has the shell
-        // forget an unfinished quote.
-        lines.extend(b" </dev/tty\n\n");
-        lines.extend(terminal_mark::report_line(&nonce).bytes());
+        let lines = terminal_mark::lines(text, &nonce, self.tracing);
         self.command = Some(TerminalCommand {
             begun: Instant::now(),
             outlasting,
@@ -478,6 +476,7 @@ impl TerminalShell {
             (None, Some((mark, since))) if is_old(since) => (ToldReport::unknown(), mark.clone()),
             _ => return Ok(None),
         };
+        self.tracing = told.tracing;
         Ok(Some(TerminalReport {
             status: told.status,
             python: told.python,

@@ -82,10 +82,11 @@ fn lists_break_between_words_in_narrow_terminals() {
 #[test]
 fn texts_break_between_words_in_narrow_terminals() {
     let home = Home::new().keeping_in_state(&["runs"]);
-    shown(&home, &["run", "git push --force origin main"]);
     let job = "echo alpha beta gamma delta epsilon zeta eta theta iota kappa lambda; exit 3";
     shown(&home, &["run", "--background", job]);
     shown(&home, &["jobs", "wait", "bg_1"]);
+    // The newest call, whose reason is long; a command itself is shown as it was given.
+    shown(&home, &["run", "git push --force origin main"]);
     for columns in [60, 80] {
         let Some(tmux) = Tmux::shell(&home, (columns, 150)) else {
             return;

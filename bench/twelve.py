@@ -60,7 +60,7 @@ THINGS = [
         "after": "cd",
     },
     {
-        "what": "the same",
+        "what": "the same, by another tool",
         "tool": "jj",
         "before": "mkdir -p w/src; cd w; seq 9 >src/a; jj config set --user user.name me; jj config set --user user.email me@here; jj git init; jj commit -m one; "
         "bashd run --effects undoable 'rm -rf src'",
@@ -165,6 +165,15 @@ class Shell:
         self.tmux("send-keys", ENTER)
         self.wait(r"^[^$]*\$\s*$")
 
+    def forget(self):
+        """Leaves what is typed; a tool that has just ended may take the first key."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            self.tmux("send-keys", "C-c")
+            time.sleep(0.05)
+            if re.search(r"(^|\n)\$\s*$", self.tmux("capture-pane", "-p").rstrip()):
+                return
+
     def do(self, steps):
         """The keys and seconds of these steps."""
         keys, begun = 0, time.monotonic()
@@ -186,7 +195,7 @@ def once(thing, which, path):
         try:
             shell.quietly(thing.get("before", ""))
             done = shell.do(thing[which])
-            shell.tmux("send-keys", "C-c")
+            shell.forget()
             shell.quietly(f"{thing.get('holds', 'true')} && touch ~/holds; {thing['after'] or ':'}")
             if not Path(home, "holds").exists():
                 raise RuntimeError(f"{thing['what']}, {which}: it was not done")

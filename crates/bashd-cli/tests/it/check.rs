@@ -1,7 +1,7 @@
 //! `bashd check`: verdicts for people and for programs, and that nothing runs.
 
 use crate::{bashd, shown};
-use bashd_testkit::Home;
+use bashd_testkit::{Home, sources};
 use serde_json::{Value, json};
 
 fn answer(home: &Home, arguments: &[&str]) -> (Option<i32>, Value) {
@@ -237,6 +237,39 @@ fn rules_are_listed_with_what_is_on_why_and_an_example() {
         page.contains("on  no_dangerous_rm") && page.contains("example: rm -rf ~"),
         "{page}"
     );
+}
+
+/// The page's table is what `bashd rules` prints: the same rules in the same order, what each is
+/// about, and where it is on.
+#[test]
+fn the_page_about_the_guard_says_of_each_rule_what_bashd_rules_prints() {
+    let home = Home::new();
+    let list = |profile: &str| -> Vec<Value> {
+        let transcript = shown(&home, &["rules", "--json", "--profile", profile]);
+        serde_json::from_slice(&transcript.stdout)
+            .unwrap_or_else(|_| panic!("{}", transcript.block()))
+    };
+    let of_profiles = ["default", "phoenix"].map(|profile| (profile, list(profile)));
+    let [(_, of_default), _] = &of_profiles;
+    let expected: Vec<String> = of_default
+        .iter()
+        .enumerate()
+        .map(|(place, rule)| {
+            let about = rule["about"].as_str().unwrap().replace('|', "\\|");
+            let is_on = |rules: &[Value]| rules[place]["on"] == true;
+            let on = of_profiles.iter().filter(|(_, rules)| is_on(rules));
+            let on: Vec<String> = on.map(|(profile, _)| format!("`{profile}`")).collect();
+            let name = rule["rule"].as_str().unwrap();
+            format!("| `{name}` | {about} | {} |", on.join(", "))
+        })
+        .collect();
+    let page = sources::text("docs/guard.md").unwrap();
+    let told: Vec<&str> = page.lines().filter(|it| it.starts_with("| `no_")).collect();
+    assert_eq!(told, expected);
+    for profile in ["claude-code", "codex", "gemini", "openhands"] {
+        let on = |rules: &[Value]| rules.iter().map(|it| it["on"].clone()).collect::<Vec<_>>();
+        assert_eq!(on(&list(profile)), on(of_default), "{profile}");
+    }
 }
 
 #[test]

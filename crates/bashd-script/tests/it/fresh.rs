@@ -168,6 +168,10 @@ fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
         "seventh_strict.tsv",
         "eighth_strict.tsv",
         "ninth_strict.tsv",
+        "tenth_strict.tsv",
+        "eleventh_strict.tsv",
+        // Every option that git 2.47 names by `git SUBCOMMAND --git-completion-helper-all`.
+        "git_options_strict.tsv",
     ];
     for row in lists.into_iter().flat_map(rows) {
         let (wanted, command) = match row.as_slice() {

@@ -2,6 +2,7 @@
 
 use super::StepWord;
 use super::git_table::SUBCOMMANDS;
+use super::options::shown;
 use super::policy::PolicyDenial;
 
 /// Global options that only change how output looks.
@@ -64,6 +65,12 @@ pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, PolicyDenia
     if matches!(after, [StepWord::Literal(only)] if only == "-h") {
         return Ok(arguments.to_vec());
     }
+    if let Some(format) = after.iter().find(|word| asks_for_signature(word, name)) {
+        return Err(PolicyDenial::new(
+            format!("git {name} with {}, which starts gpg", shown(format)),
+            "formats without %G and %(signature)",
+        ));
+    }
     let found = row.options.read(after).map_err(|what| {
         PolicyDenial::new(
             format!("git {name} with {what}"),
@@ -89,6 +96,16 @@ pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, PolicyDenia
     words.extend(inserted);
     words.extend_from_slice(after);
     Ok(words)
+}
+
+/// Whether it is a format that verifies signatures. With gpg switched off, it would say of each
+/// that it can't be verified. A pattern of `git grep` is no format.
+fn asks_for_signature(word: &StepWord, subcommand: &str) -> bool {
+    let StepWord::Literal(text) = word else {
+        return false;
+    };
+    let verifies = text.contains("%G") || text.contains("%(signature");
+    verifies && subcommand != "grep" && !text.starts_with("--grep") && !text.starts_with("-S")
 }
 
 fn accepted() -> String {

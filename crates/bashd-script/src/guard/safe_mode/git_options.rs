@@ -2,7 +2,7 @@
 //!
 //! Deliberately missing, because they write a file, start a program, or read outside this
 //! repository: `output`, `ext-diff`, `textconv`, `filters`, `open-files-in-pager`,
-//! `show-signature`, `ignore-submodules`, `recurse-submodules` and `submodule=diff` (a submodule's
+//! `show-signature`, `recurse-submodules` and `submodule=diff` (a submodule's
 //! own configuration would be read), `contents`, `remerge-diff` (merge drivers).
 
 /// How differences are shown.
@@ -93,6 +93,8 @@ pub(super) const DIFF: &[&str] = &[
     "root",
     // Its other value starts git in the submodule, by the submodule's configuration.
     "submodule=|log|short",
+    // Others look into submodules.
+    "ignore-submodules=|all|dirty",
     "diff-merges=off|none|on|m|first-parent|1|separate|combined|c|dense-combined|cc",
     "no-diff-merges",
     "max-depth=",
@@ -157,6 +159,7 @@ pub(super) const LOG: &[&str] = &[
     "reverse",
     "walk",
     "no-walk",
+    "do-walk",
     "date=",
     "relative-date",
     "pretty",
@@ -227,6 +230,7 @@ pub(super) const STATUS: &[&str] = &[
     "untracked-files",
     "ignored",
     "column",
+    "ignore-submodules=|all|dirty",
     "renames",
     "find-renames",
 ];
@@ -346,8 +350,8 @@ pub(super) const REFS: &[&str] = &[
     "merged?",
     "no-merged?",
     "points-at?",
-    "sort=",
-    "format=",
+    "sort=*",
+    "format=*",
     "column",
     "abbrev",
     "color",
@@ -355,6 +359,8 @@ pub(super) const REFS: &[&str] = &[
     "omit-empty",
     "count=",
     "exclude=",
+    "exclude-existing",
+    "stdin",
     "include-root-refs",
     "shell",
     "perl",
@@ -388,6 +394,7 @@ pub(super) const NAMES: &[&str] = &[
     "dirty",
     "refs=",
     "name-only",
+    "peel-tag",
     "undefined",
     "octopus",
     "independent",

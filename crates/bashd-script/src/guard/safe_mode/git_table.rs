@@ -35,8 +35,8 @@ const fn short(flags: &'static str, valued: &'static str, attached: &'static str
 
 /// The one-letter options of `log` and `diff`, which accept a count such as `-5`.
 const REVISIONS: Short = Short::Only {
-    flags: "pusRzatbwWmcirgEFPq",
-    valued: "nSGLUlI",
+    flags: "pusRzatbwWmcirgEFPqv",
+    valued: "nSGLUlIO",
     attached: "MCBDX",
     number: Number::Allowed,
 };
@@ -107,17 +107,17 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
     row("describe", options(short("", "", ""), &[NAMES]), &[]),
     row(
         "shortlog",
-        options(short("nsecipq", "", "w"), &[NAMES, LOG]),
+        options(short("nsecipqgEFP", "", "w"), &[NAMES, LOG]),
         &[],
     ),
-    row("cat-file", options(short("tspe", "", ""), &[NAMES]), &[]),
+    row("cat-file", options(short("tspezZ", "", ""), &[NAMES]), &[]),
     row("merge-base", options(short("a", "", ""), &[NAMES]), &[]),
     row("name-rev", options(short("", "", ""), &[NAMES]), &[]),
-    row("for-each-ref", options(short("", "", ""), &[REFS]), &[]),
+    row("for-each-ref", options(short("sp", "", ""), &[REFS]), &[]),
     row("show-ref", options(short("dqs", "", ""), &[REFS]), &[]),
     row(
         "diff-tree",
-        options(REVISIONS, &[LOG, DIFF, &["no-commit-id", "root"]]),
+        options(REVISIONS, &[LOG, DIFF, &["no-commit-id", "root", "always"]]),
         NO_PROGRAMS_IN_SUBMODULES,
     ),
     row(
@@ -153,7 +153,10 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
     // Without -w nothing is written.
     row(
         "hash-object",
-        options(short("", "t", ""), &[&["stdin", "path=", "no-filters"]]),
+        options(
+            short("", "t", ""),
+            &[&["stdin", "stdin-paths", "path=", "no-filters", "literally"]],
+        ),
         &[],
     ),
     row(
@@ -163,7 +166,10 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
     ),
     row(
         "check-mailmap",
-        options(short("", "", ""), &[&["stdin"]]),
+        options(
+            short("", "", ""),
+            &[&["stdin", "mailmap-file=", "mailmap-blob="]],
+        ),
         &[],
     ),
     row(
@@ -181,7 +187,7 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
     ),
     row(
         "show-branch",
-        options(short("ar", "", ""), &[SHOW_BRANCH]),
+        options(short("ar", "", "g"), &[SHOW_BRANCH]),
         &[],
     ),
     row(
@@ -208,7 +214,7 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
     ),
     row_with_form(
         "branch",
-        options(short("arvli", "", ""), &[REFS]),
+        options(short("arvliq", "", ""), &[REFS]),
         list_of_branches,
     ),
     row_with_form("tag", options(short("li", "", "n"), &[REFS]), list_of_tags),
@@ -251,7 +257,10 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
         inserted: NO_PROGRAMS,
         ..row_with_form(
             "stash",
-            options(REVISIONS, &[LOG, DIFF, &["include-untracked"]]),
+            options(
+                REVISIONS,
+                &[LOG, DIFF, &["include-untracked", "only-untracked"]],
+            ),
             stash,
         )
     },
@@ -300,6 +309,7 @@ const SHOW_BRANCH: &[&str] = &[
     "independent",
     "merge-base",
     "more=",
+    "reflog",
     "topics",
     "sha1-name",
     "name",

@@ -41,9 +41,10 @@ pub(super) enum Number {
 
 /// Which long options are allowed.
 pub(super) enum Long {
-    /// These. `name` may have `=value`; `name=` needs one, attached or next; `name=a|b` one of
-    /// these, attached or next (`name=|a`: none, or one attached); `name?` takes the next word if
-    /// that is not an option. Each but those with listed values also allows `--no-name`.
+    /// These. `name` may have `=value`; `name=` needs one, attached or next; `name=*` likewise, and
+    /// the next word may begin with a dash; `name=a|b` one of these, attached or next (`name=|a`:
+    /// none, or one attached); `name?` takes the next word if that is not an option. Each but those
+    /// with listed values also allows `--no-name`.
     Only(&'static [&'static [&'static str]]),
     /// All but these and their abbreviations.
     AllBut(&'static [&'static str]),
@@ -163,6 +164,7 @@ impl Options {
                 let entry = find_long(tables, name).ok_or_else(not_allowed)?;
                 match (entry, value) {
                     (Takes::Value, None) => take_value(rest, name)?,
+                    (Takes::AnyValue, None) => take_any_value(rest, name)?,
                     (Takes::OneOf(values), Some(value)) if !is_listed(values, value) => {
                         return Err(format!("its option --{name}={value}"));
                     }
@@ -236,6 +238,8 @@ impl Options {
 enum Takes {
     Nothing,
     Value,
+    /// Even one that begins with a dash.
+    AnyValue,
     /// One of those that are listed, with `|` between them.
     OneOf(&'static str),
     ValueIfThere,
@@ -251,6 +255,8 @@ fn find_long(tables: &[&'static [&'static str]], name: &str) -> Option<Takes> {
                     (known, Takes::Value)
                 } else if let Some(known) = entry.strip_suffix('?') {
                     (known, Takes::ValueIfThere)
+                } else if let Some(known) = entry.strip_suffix("=*") {
+                    (known, Takes::AnyValue)
                 } else if let Some((known, values)) = entry.split_once('=') {
                     (known, Takes::OneOf(values))
                 } else {
@@ -289,6 +295,14 @@ fn take_value(rest: &mut std::slice::Iter<'_, StepWord>, option: &str) -> Result
             "{} as the value of its option {option}",
             shown(word)
         )),
+    }
+}
+
+/// The next word is a value, whatever it begins with: the program never reads it as an option.
+fn take_any_value(rest: &mut std::slice::Iter<'_, StepWord>, option: &str) -> Result<(), String> {
+    match rest.next() {
+        Some(StepWord::Pattern(_)) => Err(format!("a pattern as the value of its option {option}")),
+        _ => Ok(()),
     }
 }
 

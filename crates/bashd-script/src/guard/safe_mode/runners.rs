@@ -42,8 +42,28 @@ pub(super) fn pytest(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
         let what = format!("pytest with {}", shown(word));
         return Err(PolicyDenial::new(what, accepted));
     }
-    let read = PYTEST.read(arguments).map(drop);
+    let read = PYTEST.read(&without_blocked_plugins(arguments)).map(drop);
     read.map_err(|what| PolicyDenial::new(format!("pytest with {what}"), accepted))
+}
+
+/// Removes `-p no:NAME`, which keeps a plugin from being loaded; without `no:` it loads a module.
+fn without_blocked_plugins(words: &[StepWord]) -> Vec<StepWord> {
+    let blocks = |text: &str| text.starts_with("no:");
+    let mut left = Vec::new();
+    let mut rest = words;
+    while let Some((word, after)) = rest.split_first() {
+        rest = after;
+        match (word, after.split_first()) {
+            (StepWord::Literal(text), _) if text.strip_prefix("-p").is_some_and(blocks) => {}
+            (StepWord::Literal(option), Some((StepWord::Literal(value), behind)))
+                if option == "-p" && blocks(value) =>
+            {
+                rest = behind;
+            }
+            _ => left.push(word.clone()),
+        }
+    }
+    left
 }
 
 /// Whether it is `-W`, alone or with its value, maybe after other letters.

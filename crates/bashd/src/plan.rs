@@ -185,7 +185,7 @@ impl Plan {
     pub(crate) fn again_with_files_watched(mut self) -> Self {
         let restraint = self.restraint.as_mut();
         if let Some(confinement) = restraint.and_then(|held| held.confinement.as_mut()) {
-            confinement.watches_files = true;
+            confinement.to_mut().watches_files = true;
         }
         self.notes.push(RAN_TWICE.to_owned());
         self
@@ -196,7 +196,7 @@ impl Plan {
     pub(crate) fn in_layers_of(mut self, changes: &Path, id: &str) -> Self {
         let restraint = self.restraint.as_mut();
         if let Some(confinement) = restraint.and_then(|held| held.confinement.as_mut()) {
-            name_after(&mut confinement.layers, changes, id);
+            name_after(&mut confinement.to_mut().layers, changes, id);
         }
         self
     }

@@ -3,7 +3,7 @@
 
 use super::protocol::{KeeperMessage, messages};
 use crate::capture::{Quota, Streams, Survivors};
-use crate::confinement::{Confinement, ConfinementInForce};
+use crate::confinement::{ConfinementInForce, SharedConfinement};
 use crate::exit::{EndedBy, Exit};
 use crate::keeper::session::DirectoryAfter;
 use crate::left_behind::LeftBehind;
@@ -105,6 +105,11 @@ pub struct StartMessage {
     /// The command's resource limits.
     #[serde(default)]
     pub restraint: Option<Restraint>,
+    /// Whether its confinement is that of the `prepare` or `start_shell` before it, and is left out
+    /// of the restraint. Only a keeper of version 1.7 may be told so: an older one would confine
+    /// nothing.
+    #[serde(default)]
+    pub is_confined_as_told: bool,
     /// Whether a `started` is wanted.
     #[serde(default)]
     pub beginning: Beginning,
@@ -149,7 +154,7 @@ pub struct StartedShellMessage {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PrepareMessage {
     /// What the command may reach.
-    pub confinement: Confinement,
+    pub confinement: SharedConfinement,
 }
 
 /// Engine to keeper, with the working directory: start a session's shell, which waits for calls.

@@ -27,7 +27,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub const MAJOR: u16 = 1;
 
 /// Raised by an addition.
-pub const MINOR: u16 = 6;
+pub const MINOR: u16 = 7;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;

@@ -21,7 +21,7 @@ mod witness;
 use super::launch::{self, Bonds, Hold, Launch, LaunchError, LaunchStep};
 use super::network::{self, HeldProxy};
 use super::watch::{self, FileScene, HeldWatcher};
-use crate::confinement::{Confinement, ConfinementInForce, Level, Network};
+use crate::confinement::{Confinement, ConfinementInForce, Level, Network, SharedConfinement};
 use crate::file_lock::{LockKind, lock_within};
 use crate::runtime::OwnDirectory;
 pub use builder::end;
@@ -92,7 +92,7 @@ pub struct Confined {
     /// What holds.
     pub in_force: ConfinementInForce,
     /// Its view, if it has one of its own, and whether that is still what would be built.
-    view: Option<(Confinement, ConfinedView, ViewWitness)>,
+    view: Option<(SharedConfinement, ConfinedView, ViewWitness)>,
     /// What connects it to the hosts that it may connect to.
     pub proxy: Option<HeldProxy>,
     /// What watches its calls.
@@ -120,7 +120,7 @@ impl Confined {
 /// A view that was built ahead, and a process in it that waits for what it is to execute. If it is
 /// dropped, both go.
 pub struct PreparedView {
-    confinement: Confinement,
+    confinement: SharedConfinement,
     view: ConfinedView,
     witness: ViewWitness,
     /// What connects it to the hosts that it may connect to.
@@ -134,7 +134,7 @@ pub struct PreparedView {
 
 impl PreparedView {
     /// Builds a view, in namespaces of its own.
-    pub fn build(confinement: &Confinement) -> Result<Self, Trouble> {
+    pub fn build(confinement: &SharedConfinement) -> Result<Self, Trouble> {
         let witness = ViewWitness::new(confinement);
         let view = ConfinedView::survey(confinement)
             .map_err(Trouble::at("list the sockets on which somebody listens"))?;
@@ -160,9 +160,9 @@ impl PreparedView {
         })
     }
 
-    /// Whether it is what would be built for this now.
-    pub fn suits(&self, confinement: &Confinement) -> bool {
-        self.confinement == *confinement && self.witness.confirms(&self.view, confinement)
+    /// Whether it is what would be built now.
+    pub fn is_current(&self) -> bool {
+        self.witness.confirms(&self.view, &self.confinement)
     }
 
     /// Opens a terminal of this view: our end, and the program's.
@@ -224,16 +224,15 @@ impl PreparedView {
 }
 
 /// Starts a program confined, at the highest level that can be had here: in a view that was built
-/// ahead, if that suits. `state` is where
-/// directories of ours are made if there is no better place.
+/// ahead, if there is one that suits. `state` is where directories of ours are made if there is no
+/// better place.
 pub fn launch(
     what: &Launch<'_>,
     held: &Hold<'_>,
-    (confinement, prepared): (&Confinement, Option<PreparedView>),
+    (confinement, mut prepared): (&SharedConfinement, Option<PreparedView>),
     state: &Path,
 ) -> Result<Confined, Trouble> {
     let mut reason = None;
-    let mut prepared = prepared.filter(|prepared| prepared.suits(confinement));
     let levels = Level::ALL.into_iter().rev();
     for level in levels.skip_while(|level| *level > confinement.most) {
         if level < confinement.require {
@@ -258,10 +257,8 @@ pub fn launch(
         };
         match started {
             Err(trouble) if confinement.watches_files && trouble.is_of_watching() => {
-                let unwatched = Confinement {
-                    watches_files: false,
-                    ..confinement.clone()
-                };
+                let mut unwatched = confinement.clone();
+                unwatched.to_mut().watches_files = false;
                 return launch(what, held, (&unwatched, None), state);
             }
             // The first trouble says why the level that was wanted most can't be had.
@@ -311,7 +308,7 @@ pub fn level(state: &Path) -> Result<ConfinementInForce, Trouble> {
         most: Level::Full,
         watches_files: false,
     };
-    let confined = launch(&what, &Hold::default(), (&confinement, None), state)?;
+    let confined = launch(&what, &Hold::default(), (&confinement.into(), None), state)?;
     let _ = rustix::process::waitpid(Some(confined.pid), WaitOptions::empty());
     let (init, in_force) = (confined.init, confined.in_force.clone());
     drop(confined); // and with it the lifeline

@@ -181,6 +181,12 @@ const RAN_TWICE: &str =
     "the command failed and ran a second time, with its files watched; this is its second run";
 
 impl Plan {
+    /// The id of its run.
+    pub(crate) fn id(&self) -> &str {
+        let name = self.directory.file_name().and_then(|name| name.to_str());
+        name.unwrap_or_default()
+    }
+
     /// The plan of a second run of the same command, which tells which files it is refused.
     pub(crate) fn again_with_files_watched(mut self) -> Self {
         let restraint = self.restraint.as_mut();

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 messages! {
     HelloMessage = "hello", WelcomeMessage = "welcome", ForkMessage = "fork",
-    StartMessage = "start", StartedShellMessage = "start_shell", PrepareMessage = "prepare", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
+    StartMessage = "start", StartedShellMessage = "start_shell", PrepareMessage = "prepare", SoonMessage = "soon", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
     ResizeMessage = "resize", TypedMessage = "typed",
     ReadyMessage = "ready", PreparedMessage = "prepared", StartedMessage = "started", SpilledMessage = "spilled", GrownMessage = "grown", ExitedMessage = "exited",
     GoneMessage = "gone", FailedMessage = "failed", RefusedMessage = "refused",
@@ -110,6 +110,9 @@ pub struct StartMessage {
     /// nothing.
     #[serde(default)]
     pub is_confined_as_told: bool,
+    /// The id of the run, by which a keeper knows that it was told of it.
+    #[serde(default)]
+    pub id: String,
     /// Whether a `started` is wanted.
     #[serde(default)]
     pub beginning: Beginning,
@@ -155,6 +158,14 @@ pub struct StartedShellMessage {
 pub struct PrepareMessage {
     /// What the command may reach.
     pub confinement: SharedConfinement,
+}
+
+/// Engine to keeper: a call has come, and this keeper will probably get it. So it looks now
+/// whether its view is still what would be built, while the engine decides what is to be run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SoonMessage {
+    /// The id of the run.
+    pub id: String,
 }
 
 /// Engine to keeper, with the working directory: start a session's shell, which waits for calls.

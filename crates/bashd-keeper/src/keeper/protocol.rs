@@ -9,7 +9,7 @@
 pub use super::messages::{
     Beginning, CallForm, CallMessage, EndMessage, ExitedMessage, FailedMessage, ForkMessage,
     GoneMessage, GrownMessage, HelloMessage, OpenMessage, PrepareMessage, PreparedMessage,
-    QueryMessage, ReadyMessage, RefusedMessage, ReleaseMessage, ResizeMessage, SpilledMessage,
+    QueryMessage, ReadyMessage, RefusedMessage, ReleaseMessage, ResizeMessage, SoonMessage, SpilledMessage,
     StartMessage, StartedMessage, StartedShellMessage, TypedMessage, WelcomeMessage,
 };
 use rustix::net::{

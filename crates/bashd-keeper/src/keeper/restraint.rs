@@ -70,6 +70,8 @@ pub(super) struct ViewAhead {
     whole: SharedConfinement,
     /// What was built.
     pub(super) view: PreparedView,
+    /// Whether it was found to be what would be built now, after its call had come.
+    pub(super) is_looked_at: bool,
 }
 
 impl ViewAhead {
@@ -85,6 +87,7 @@ impl ViewAhead {
             ours,
             whole,
             view,
+            is_looked_at: false,
         })
     }
 
@@ -100,7 +103,12 @@ impl ViewAhead {
 
     /// Whether it is what would be built for this now.
     pub(super) fn suits(&self, asked: &SharedConfinement, state: &Path) -> bool {
-        self.asked == *asked && self.ours == existing(state) && self.view.is_current()
+        self.asked == *asked && (self.is_looked_at || self.is_current(state))
+    }
+
+    /// Whether it is what would be built now.
+    pub(super) fn is_current(&self, state: &Path) -> bool {
+        self.ours == existing(state) && self.view.is_current()
     }
 }
 
@@ -203,10 +211,16 @@ impl Restrained {
         held.map(|held| held.confined.in_force.clone())
     }
 
-    /// Whether a shell that waited may still be used, in this directory.
-    pub(super) fn is_current(&self, directory: &Path) -> bool {
+    /// Whether a shell that waited sees what a new one would see.
+    pub(super) fn is_current(&self) -> bool {
         let held = self.confined.as_ref();
-        held.is_none_or(|held| held.confined.is_current(directory))
+        held.is_none_or(|held| held.confined.is_current())
+    }
+
+    /// Whether the shell sees the machine's directory at this path.
+    pub(super) fn shows(&self, directory: &Path) -> bool {
+        let held = self.confined.as_ref();
+        held.is_none_or(|held| held.confined.shows(directory))
     }
 
     /// The first process of the shell's pid namespace, if it has one.

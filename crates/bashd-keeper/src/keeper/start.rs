@@ -221,6 +221,7 @@ pub(super) fn rehearse() {
         goes_to_background: false,
         restraint: None,
         is_confined_as_told: false,
+        id: String::new(),
         beginning: Beginning::Assumed,
         records: false,
     };

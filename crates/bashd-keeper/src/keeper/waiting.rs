@@ -3,7 +3,7 @@
 use super::life::{KeeperRun, Terms};
 use super::protocol::{
     self, Beginning, FailedMessage, HelloMessage, MessageFrame, OpenMessage, PrepareMessage,
-    ReadyMessage, StartMessage, StartedShellMessage,
+    ReadyMessage, SoonMessage, StartMessage, StartedShellMessage,
 };
 use super::restraint::ViewAhead;
 use super::serve::state_of;
@@ -23,6 +23,10 @@ use std::time::{Duration, Instant};
 /// How long a keeper that was forked at a busy moment waits before it does something ahead: the
 /// call being served goes first, and in a burst of calls the next one may come sooner.
 const BEFORE_STARTING: Duration = Duration::from_micros(600);
+
+/// How long it holds that a view was found to be what would be built now, for the call that had come
+/// before the look.
+const LOOK_HOLDS: Duration = Duration::from_millis(20);
 
 /// Under what circumstances a keeper was forked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,8 @@ pub(super) struct Keeper {
     to_do_ahead: Option<(WorkAhead, Instant)>,
     /// The confinement that its call will probably have.
     told: Option<SharedConfinement>,
+    /// For which run, and when, its view was found to be what would be built then.
+    looked: Option<(String, Instant)>,
     /// A shell that was started ahead.
     started_shell: Option<StartedShell>,
 }
@@ -80,6 +86,7 @@ impl Keeper {
             before_starting: BEFORE_STARTING,
             to_do_ahead: None,
             told: None,
+            looked: None,
             started_shell: None,
         }
     }
@@ -147,6 +154,14 @@ impl Keeper {
                     let PrepareMessage { confinement } = frame.body()?;
                     self.will_do(WorkAhead::View, Some(confinement));
                 }
+                Ok(Some(frame)) if frame.is::<SoonMessage>() => {
+                    let SoonMessage { id } = frame.body()?;
+                    let now = Instant::now();
+                    if let Some((_, due)) = &mut self.to_do_ahead {
+                        *due = now;
+                    }
+                    self.looked = self.has_current_view().then_some((id, now));
+                }
                 Ok(Some(frame)) if frame.is::<OpenMessage>() => {
                     self.ahead = StartSupplies::default(); // a session has pipes of its own kind
                     return session::live(self, frame);
@@ -198,6 +213,22 @@ impl Keeper {
         })
     }
 
+    /// Whether what waits here sees what a new shell would see. The process that waits is woken, too:
+    /// the core that it will need sleeps.
+    fn has_current_view(&self) -> bool {
+        let Some(storage) = &self.storage else {
+            return false;
+        };
+        if let Some(shell) = &self.started_shell {
+            return shell.has_current_view();
+        }
+        let ahead = self.ahead.view.as_ref();
+        ahead.is_some_and(|ahead| {
+            ahead.view.wake();
+            ahead.is_current(state_of(&storage.runs))
+        })
+    }
+
     fn will_do(&mut self, work: WorkAhead, told: Option<SharedConfinement>) {
         self.to_do_ahead = Some((work, Instant::now() + self.before_starting));
         self.told = told;
@@ -212,10 +243,13 @@ impl Keeper {
             };
             restraint.confinement = Some(told);
         }
+        let looked = self.looked.take();
+        let is_looked_at =
+            looked.is_some_and(|(id, when)| id == message.id && when.elapsed() < LOOK_HOLDS);
         let Some(storage) = self.storage.take() else {
             return self.fail("find the output directory in the message", None);
         };
-        let shell = match self.start_shell(&message, &frame, &storage) {
+        let shell = match self.start_shell((&message, is_looked_at), &frame, &storage) {
             Ok(shell) => shell,
             Err(failed) => return self.tell_failure(&failed),
         };
@@ -258,16 +292,20 @@ impl Keeper {
     /// The shell that was started ahead, if it suits the call; otherwise a new one.
     fn start_shell(
         &mut self,
-        message: &StartMessage,
+        (message, is_looked_at): (&StartMessage, bool),
         frame: &MessageFrame,
         storage: &Storage,
     ) -> Result<LaunchedShell, FailedMessage> {
+        let cwd = frame.fds.first();
         let started = self.started_shell.take();
-        if let Some(shell) = started.and_then(|started| started.use_for(message, frame.fds.first()))
-        {
+        let started = started.and_then(|shell| shell.use_for(message, cwd, is_looked_at));
+        if let Some(shell) = started {
             return Ok(shell);
         }
-        let (prepared, ahead) = (self.prepared.take(), mem::take(&mut self.ahead));
+        let (prepared, mut ahead) = (self.prepared.take(), mem::take(&mut self.ahead));
+        if let Some(view) = &mut ahead.view {
+            view.is_looked_at = is_looked_at;
+        }
         start::start(message, &frame.fds, &storage.runs, prepared, ahead)
     }
 

@@ -58,6 +58,11 @@ impl ConfinedSpares {
         (!kind.keepers.is_empty()).then(|| kind.keepers.remove(0))
     }
 
+    /// The spare that the next call gets if it is like the last one.
+    pub(super) fn next(&self) -> Option<&OwnedFd> {
+        self.kinds.first().and_then(|kind| kind.keepers.first())
+    }
+
     /// Remembers this confinement. Returns whether a spare for it is to be made.
     pub(super) fn follow(&mut self, confinement: &SharedConfinement, now: Instant) -> bool {
         let found = (self.kinds.iter()).position(|kind| kind.confinement == *confinement);

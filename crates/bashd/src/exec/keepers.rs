@@ -132,6 +132,11 @@ impl Keepers {
         }
     }
 
+    /// Has what waits for a confined call get ready, since one has come.
+    pub(crate) fn alert(&self, id: &str) {
+        self.stock().alert(id, Instant::now());
+    }
+
     /// Takes the spare that suits a plan best, or has a keeper forked. Its socket already listens.
     pub(super) async fn take(&self, plan: &Plan) -> Result<KeeperConnection> {
         let confinement = confinement_of(plan);

@@ -332,6 +332,7 @@ fn start_message(plan: &Plan, beginning: Beginning) -> StartMessage {
         stdin_open: plan.stdin_open,
         restraint: None,
         is_confined_as_told: false,
+        id: plan.id().to_owned(),
         goes_to_background: BackgroundTimer::new(plan).is_at_once(),
         beginning,
         records: plan.records,

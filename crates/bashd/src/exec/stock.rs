@@ -9,7 +9,7 @@ use super::confined_spares::ConfinedSpares;
 use super::started_shells::StartedShells;
 use crate::plan::Plan;
 use bashd_keeper::confinement::SharedConfinement;
-use bashd_keeper::keeper::protocol::{self, ForkMessage, PrepareMessage};
+use bashd_keeper::keeper::protocol::{self, ForkMessage, PrepareMessage, SoonMessage};
 use bashd_keeper::keeper::{StartedServer, socket_pair};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -158,6 +158,22 @@ impl Stock {
         let shell = self.started_shells.take(plan)?;
         self.note_call(now);
         Some(shell)
+    }
+
+    /// Says to the keeper that a confined call will probably get that the call has come.
+    pub(super) fn alert(&self, id: &str, now: Instant) {
+        let is_at_once = self
+            .last_call
+            .is_some_and(|last| now.duration_since(last) < AT_ONCE);
+        if !self.confines || is_at_once || !self.has_retentive_keepers() {
+            return;
+        }
+        let next = self.started_shells.next().or_else(|| self.confined.next());
+        if let Some(keeper) = next {
+            let id = id.to_owned();
+            // If it does not hear of it, it looks later.
+            let _ = protocol::send(keeper, &SoonMessage { id }, &[]);
+        }
     }
 
     fn note_call(&mut self, now: Instant) {

@@ -106,14 +106,16 @@ pub struct Confined {
 }
 
 impl Confined {
-    /// Whether the program may still be given work: what it sees is what a new one would see, and
-    /// this directory is a part of it.
-    pub fn is_current(&self, directory: &Path) -> bool {
-        self.view
-            .as_ref()
-            .is_none_or(|(confinement, view, witness)| {
-                witness.confirms(view, confinement) && view.shows(directory)
-            })
+    /// Whether the program may still be given work: what it sees is what a new one would see.
+    pub fn is_current(&self) -> bool {
+        let view = self.view.as_ref();
+        view.is_none_or(|(confinement, view, witness)| witness.confirms(view, confinement))
+    }
+
+    /// Whether this directory of the machine is a part of what it sees.
+    pub fn shows(&self, directory: &Path) -> bool {
+        let view = self.view.as_ref();
+        view.is_none_or(|(_, view, _)| view.shows(directory))
     }
 }
 
@@ -163,6 +165,11 @@ impl PreparedView {
     /// Whether it is what would be built now.
     pub fn is_current(&self) -> bool {
         self.witness.confirms(&self.view, &self.confinement)
+    }
+
+    /// Wakes the process that waits in it: what it is to execute will come soon.
+    pub fn wake(&self) {
+        self.inhabitants.waiter.wake();
     }
 
     /// Opens a terminal of this view: our end, and the program's.

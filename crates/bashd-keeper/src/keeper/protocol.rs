@@ -9,8 +9,9 @@
 pub use super::messages::{
     Beginning, CallForm, CallMessage, EndMessage, ExitedMessage, FailedMessage, ForkMessage,
     GoneMessage, GrownMessage, HelloMessage, OpenMessage, PrepareMessage, PreparedMessage,
-    QueryMessage, ReadyMessage, RefusedMessage, ReleaseMessage, ResizeMessage, SoonMessage, SpilledMessage,
-    StartMessage, StartedMessage, StartedShellMessage, TypedMessage, WelcomeMessage,
+    QueryMessage, ReadyMessage, RefusedMessage, ReleaseMessage, ResizeMessage, SoonMessage,
+    SpilledMessage, StartMessage, StartedMessage, StartedShellMessage, TypedMessage,
+    WelcomeMessage,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,

@@ -80,7 +80,9 @@ impl ViewAhead {
         let ours = existing(state);
         let whole = with_ours(asked, &ours, &[]);
         let is_full = asked.most == Level::Full;
-        let view = is_full.then(|| PreparedView::build(&whole).ok()).flatten()?;
+        let view = is_full
+            .then(|| PreparedView::build(&whole).ok())
+            .flatten()?;
         let asked = asked.clone();
         Some(Self {
             asked,

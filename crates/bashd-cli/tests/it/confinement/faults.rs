@@ -74,7 +74,16 @@ impl Site {
             self.outside.display()
         );
         let read = format!("confinement.read=/,{}", self.outside.display());
-        let run = [BASHD, "run", "--json", "--confine", "workspace", "--set", &read, &script];
+        let run = [
+            BASHD,
+            "run",
+            "--json",
+            "--confine",
+            "workspace",
+            "--set",
+            &read,
+            &script,
+        ];
         command(&self.home, &[before, &run].concat())
     }
 
@@ -114,7 +123,17 @@ fn whichever_step_fails_nothing_runs_half_confined() {
         for number in first..=*most {
             let failure = format!("inject={call}:error=ENOSPC:when={number}");
             let trace = format!("trace={call}");
-            let before = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &failure];
+            let before = [
+                "strace",
+                "-f",
+                "-qq",
+                "-o",
+                "/dev/null",
+                "-e",
+                &trace,
+                "-e",
+                &failure,
+            ];
             let output = site.attempt(&before);
             refused += usize::from(!site.judge(&output, &failure));
         }

@@ -67,6 +67,18 @@ impl Trouble {
         move |error| Self::new(doing, error)
     }
 
+    /// `/proc` could not be mounted: where parts of it are covered, the kernel gives no whole one.
+    fn of_proc(error: io::Error) -> Self {
+        let doing = match error.raw_os_error() {
+            Some(libc::EPERM) => {
+                "mount /proc, parts of which a container may hide (start it with \
+                 `--security-opt unmask=/proc/*`, in docker `systempaths=unconfined`)"
+            }
+            _ => "mount /proc",
+        };
+        Self::new(doing, error)
+    }
+
     /// Whether the kernel gives no listener: another sandbox around this one has it.
     fn is_of_watching(&self) -> bool {
         self.error.raw_os_error() == Some(libc::EBUSY)

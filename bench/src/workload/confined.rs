@@ -15,6 +15,7 @@ use anyhow::{Result, ensure};
 use bashd::config::Preset;
 use bashd::{Config, Engine, Request};
 use std::cell::Cell;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A call for which a view was built ahead; and beside a bare shell.
@@ -36,6 +37,29 @@ const MANY_BAR: f64 = 1.3;
 /// What a view that waits adds to the memory of an idle engine.
 const MEMORY_BAR: u64 = 600 * 1024;
 
+/// Names Codex's program, if it is not on the path.
+const CODEX: &str = "BASHD_BENCH_CODEX";
+
+/// What of a view bubblewrap can give.
+const BUBBLEWRAP: &[&str] = &[
+    "--unshare-all",
+    "--die-with-parent",
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--tmpfs",
+    "/tmp",
+    "bash",
+    "-c",
+    "true",
+];
+
+const CODEX_SANDBOX: &[&str] = &["sandbox", "--", "bash", "-c", "true"];
+
 /// Time in which the next view is built, even on a busy machine.
 const BUILT_WITHIN: Duration = Duration::from_millis(25);
 
@@ -49,7 +73,7 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     let same = "the same call, unconfined";
     let prepared = pair(bench, 0, |request| request)?;
     let row = |title, compared: &Compared, bar| Row::ratio(title, same, compared, bar);
-    Ok(vec![
+    let mut rows = vec![
         row("confined, prepared", &prepared, PREPARED_BAR),
         beside_bare(bench)?,
         row(
@@ -71,7 +95,42 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
         process(bench)?,
         many(bench)?,
         memory(bench)?,
-    ])
+    ];
+    rows.extend(others(bench)?);
+    Ok(rows)
+}
+
+/// What other sandboxes take for the same command, where they are installed: bubblewrap, and the one
+/// of Codex.
+fn others(bench: &Bench) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let codex = std::env::var(CODEX).unwrap_or_else(|_| "codex".to_owned());
+    for (title, program, words) in [
+        ("bubblewrap, beside a shell", "bwrap", BUBBLEWRAP),
+        ("Codex's sandbox, beside a shell", &codex, CODEX_SANDBOX),
+    ] {
+        let Some(program) = found(program) else {
+            eprintln!("*** {title}: it is not installed: NOT measured");
+            continue;
+        };
+        let mut env = bench.env.clone();
+        env.extend(std::env::var_os("CODEX_HOME").map(|home| ("CODEX_HOME".into(), home)));
+        let compared = in_turn(
+            bench.effort,
+            bench.effort.choose(PAIRS / 4, 1),
+            Bench::pause,
+            || bare::process(&program, words, &env),
+            || bare::process(&bench.bash, ["-c", "true"], &bench.env),
+        )?;
+        rows.push(Row::information(title, "bare `bash -c true`", &compared));
+    }
+    Ok(rows)
+}
+
+fn found(program: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&paths).map(|path| path.join(program));
+    places.find(|place| place.is_file())
 }
 
 /// Lets the next view be built.

@@ -5,9 +5,11 @@
 //! two where namespaces are not to be had. Which of these it was is found by doing it, at every
 //! start, and told as a [`ConfinementInForce`].
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The file that says to whom looks that it is in a confined view. It can't be removed there.
 pub const INSIDE: &str = "/run/bashd-confined";
@@ -56,6 +58,44 @@ pub struct Confinement {
     /// Whether its calls are watched, so that refused files can be told.
     #[serde(default)]
     pub watches_files: bool,
+}
+
+/// A confinement that many calls have in common. It has a hundred paths: whoever passes it on
+/// copies none of them, and a comparison with itself looks at none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedConfinement(Arc<Confinement>);
+
+impl SharedConfinement {
+    /// It, to be changed for one call alone.
+    pub fn to_mut(&mut self) -> &mut Confinement {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl Deref for SharedConfinement {
+    type Target = Confinement;
+
+    fn deref(&self) -> &Confinement {
+        &self.0
+    }
+}
+
+impl From<Confinement> for SharedConfinement {
+    fn from(confinement: Confinement) -> Self {
+        Self(Arc::new(confinement))
+    }
+}
+
+impl Serialize for SharedConfinement {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SharedConfinement {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Confinement::deserialize(deserializer).map(Self::from)
+    }
 }
 
 /// A directory that a command changes in a layer of its own.

@@ -5,7 +5,7 @@
 //! to each process by itself, the one on processes counts all of the user's, and they do not bind
 //! root. The reply says which of the two is used ([`LimitsInForce`]).
 
-use crate::confinement::Confinement;
+use crate::confinement::SharedConfinement;
 use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -148,7 +148,7 @@ pub struct Restraint {
     pub parent: Option<PathBuf>,
     /// What it may reach; `None` if that is everything that its user may.
     #[serde(default)]
-    pub confinement: Option<Confinement>,
+    pub confinement: Option<SharedConfinement>,
 }
 
 impl Restraint {
@@ -162,7 +162,7 @@ impl Restraint {
 pub fn restraint(
     resources: Resources,
     groups: &Cgroups,
-    confinement: Option<Confinement>,
+    confinement: Option<SharedConfinement>,
 ) -> Option<Restraint> {
     (!resources.is_unlimited() || confinement.is_some()).then(|| Restraint {
         resources,

@@ -350,6 +350,9 @@ impl EngineCore {
         } = &*expanded;
         let owner = owner_of(request);
         entry.begin(profile, request, &owner);
+        if ticket.is_none() {
+            self.keepers.alert(entry.id.as_str());
+        }
         let destination = self.destination(profile, &expanded, &accepted)?;
         let judgement = self.judged(profile, request, command).await?;
         // Nobody waits for a call that waits for a person.

@@ -181,11 +181,17 @@ const RAN_TWICE: &str =
     "the command failed and ran a second time, with its files watched; this is its second run";
 
 impl Plan {
+    /// The id of its run.
+    pub(crate) fn id(&self) -> &str {
+        let name = self.directory.file_name().and_then(|name| name.to_str());
+        name.unwrap_or_default()
+    }
+
     /// The plan of a second run of the same command, which tells which files it is refused.
     pub(crate) fn again_with_files_watched(mut self) -> Self {
         let restraint = self.restraint.as_mut();
         if let Some(confinement) = restraint.and_then(|held| held.confinement.as_mut()) {
-            confinement.watches_files = true;
+            confinement.to_mut().watches_files = true;
         }
         self.notes.push(RAN_TWICE.to_owned());
         self
@@ -196,7 +202,7 @@ impl Plan {
     pub(crate) fn in_layers_of(mut self, changes: &Path, id: &str) -> Self {
         let restraint = self.restraint.as_mut();
         if let Some(confinement) = restraint.and_then(|held| held.confinement.as_mut()) {
-            name_after(&mut confinement.layers, changes, id);
+            name_after(&mut confinement.to_mut().layers, changes, id);
         }
         self
     }

@@ -1,16 +1,18 @@
 """bashd's tools in real frameworks, with a model that says what a script says.
 
-    frameworks.py FRAMEWORK     runs the README's program for it, then: an approval, a denial, a cancel
+    frameworks.py FRAMEWORK     runs the README's program for it, then: an approval, a denial, a confinement, a cancel
 
 MODEL is the path of `model.py`. The configuration asks before `touch`.
 """
 
 import asyncio
 import contextlib
+import http.server
 import io
 import os
 import runpy
 import sys
+import threading
 from pathlib import Path
 
 from readme import blocks
@@ -108,6 +110,56 @@ async def the_user_is_asked(run):
     assert "May it touch?" in denied and "`timeout` must be a number" in wrong, texts(served)
 
 
+class Hello(http.server.BaseHTTPRequestHandler):
+    """A host that says hello to everybody."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_):
+        pass
+
+
+async def a_confined_agent_is_refused_asks_is_granted_for_the_session_and_goes_on(run):
+    """A model that is refused a host asks for what it was refused; its user says yes, for this session."""
+    asked = []
+
+    def approve(approval):
+        asked.append(approval)
+        return "session" if "web.test" in approval.message else False
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello) as host:
+        threading.Thread(target=host.serve_forever, daemon=True).start()
+        name = f"web.test:{host.server_port}"
+        fetch, needs = f"curl -sS http://{name}/", {"network": [name], "reason": "the page is what I was asked for"}
+        beside = Path.home() / "beside"
+        other = {"write": [str(beside)], "reason": "to leave a file"}
+        steps = [
+            bash(fetch),
+            bash(fetch, needs=needs),
+            bash(f"{fetch} | tr a-z A-Z", needs=needs),
+            bash(f"touch {beside}/file", needs=other),
+            bash("echo goes on >file && cat file"),
+        ]
+        beside.mkdir()
+        settings = ["confinement.preset=workspace+net", "confinement.resolve=web.test=127.0.0.1"]
+        arguments = [word for setting in settings for word in ("--set", setting)]
+        with model(*steps) as served:
+            async with Client(approve=approve, arguments=arguments) as client:
+                assert await run(client) == "All done."
+        host.shutdown()
+    refused, granted, again, denied, last = texts(served)
+    assert f"[refused by confinement: connect {name}]" in refused, refused
+    assert (granted, again, last) == ("hello", "HELLO", "goes on\n"), texts(served)
+    assert "confinement.write" in denied and not list(beside.iterdir()), denied
+    # What was granted for the session was asked once, in words; what was not is another question.
+    assert [approval.rule for approval in asked] == ["confinement", "confinement"], asked
+    for part in (f"connect {name}", "what I was asked for"):
+        assert part in asked[0].message, asked
+
+
 async def a_cancel_ends_the_command(run):
     with model(bash("trap 'echo >ended; exit' TERM; echo >begun; sleep 600 & wait")):
         async with Client() as client:
@@ -143,6 +195,7 @@ def main():
     the_program_of_the_readme_works(framework)
     asyncio.run(the_tools_are_the_servers(run))
     asyncio.run(the_user_is_asked(run))
+    asyncio.run(a_confined_agent_is_refused_asks_is_granted_for_the_session_and_goes_on(run))
     asyncio.run(a_cancel_ends_the_command(run))
     if framework == "langchain":
         langchain_works_without_asyncio()

@@ -1,5 +1,9 @@
 //! `--confine` and `bashd confine`, where the kernel gives less: without user namespaces, without
-//! Landlock, inside another confinement.
+//! Landlock, inside another confinement. `faults` is what fails in the middle, `elsewhere` are
+//! workspaces that a process serves, and containers.
+
+mod elsewhere;
+mod faults;
 
 use bashd_testkit::Home;
 use bashd_testkit::loud::loudly;

@@ -3,7 +3,7 @@
 
 use super::protocol::{KeeperMessage, messages};
 use crate::capture::{Quota, Streams, Survivors};
-use crate::confinement::{Confinement, ConfinementInForce};
+use crate::confinement::{ConfinementInForce, SharedConfinement};
 use crate::exit::{EndedBy, Exit};
 use crate::keeper::session::DirectoryAfter;
 use crate::left_behind::LeftBehind;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 messages! {
     HelloMessage = "hello", WelcomeMessage = "welcome", ForkMessage = "fork",
-    StartMessage = "start", StartedShellMessage = "start_shell", PrepareMessage = "prepare", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
+    StartMessage = "start", StartedShellMessage = "start_shell", PrepareMessage = "prepare", SoonMessage = "soon", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
     ResizeMessage = "resize", TypedMessage = "typed",
     ReadyMessage = "ready", PreparedMessage = "prepared", StartedMessage = "started", SpilledMessage = "spilled", GrownMessage = "grown", ExitedMessage = "exited",
     GoneMessage = "gone", FailedMessage = "failed", RefusedMessage = "refused",
@@ -105,6 +105,14 @@ pub struct StartMessage {
     /// The command's resource limits.
     #[serde(default)]
     pub restraint: Option<Restraint>,
+    /// Whether its confinement is that of the `prepare` or `start_shell` before it, and is left out
+    /// of the restraint. Only a keeper of version 1.7 may be told so: an older one would confine
+    /// nothing.
+    #[serde(default)]
+    pub is_confined_as_told: bool,
+    /// The id of the run, by which a keeper knows that it was told of it.
+    #[serde(default)]
+    pub id: String,
     /// Whether a `started` is wanted.
     #[serde(default)]
     pub beginning: Beginning,
@@ -149,7 +157,15 @@ pub struct StartedShellMessage {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PrepareMessage {
     /// What the command may reach.
-    pub confinement: Confinement,
+    pub confinement: SharedConfinement,
+}
+
+/// Engine to keeper: a call has come, and this keeper will probably get it. So it looks now
+/// whether its view is still what would be built, while the engine decides what is to be run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SoonMessage {
+    /// The id of the run.
+    pub id: String,
 }
 
 /// Engine to keeper, with the working directory: start a session's shell, which waits for calls.

@@ -9,8 +9,9 @@
 pub use super::messages::{
     Beginning, CallForm, CallMessage, EndMessage, ExitedMessage, FailedMessage, ForkMessage,
     GoneMessage, GrownMessage, HelloMessage, OpenMessage, PrepareMessage, PreparedMessage,
-    QueryMessage, ReadyMessage, RefusedMessage, ReleaseMessage, ResizeMessage, SpilledMessage,
-    StartMessage, StartedMessage, StartedShellMessage, TypedMessage, WelcomeMessage,
+    QueryMessage, ReadyMessage, RefusedMessage, ReleaseMessage, ResizeMessage, SoonMessage,
+    SpilledMessage, StartMessage, StartedMessage, StartedShellMessage, TypedMessage,
+    WelcomeMessage,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -27,7 +28,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub const MAJOR: u16 = 1;
 
 /// Raised by an addition.
-pub const MINOR: u16 = 6;
+pub const MINOR: u16 = 7;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;

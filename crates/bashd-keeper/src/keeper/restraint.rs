@@ -2,7 +2,7 @@
 //! processes; and by its confinement.
 
 use super::protocol::FailedMessage;
-use crate::confinement::{Confinement, ConfinementInForce, Level};
+use crate::confinement::{Confinement, ConfinementInForce, Level, SharedConfinement};
 use crate::os::confine::{self, Confined, PreparedView, Trouble};
 use crate::os::launch::{Hold, Launch, launch};
 use crate::os::network::HeldProxy;
@@ -10,6 +10,7 @@ use crate::os::tree::ChildList;
 use crate::os::watch::HeldWatcher;
 use crate::refusals::Dealings;
 use crate::resources::{LimitKind, LimitsInForce, Resources, Restraint};
+use crate::runtime::existing;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 use std::cell::RefCell;
@@ -23,11 +24,11 @@ use std::rc::Rc;
 const PREFIX: &str = "bashd-";
 
 /// Starts a shell, held by what was asked for: the one launch of every kind of shell. `state` is
-/// where directories of ours may be, `needs` are those of them that the shell uses; `prepared` is a
-/// view that was built ahead.
+/// where directories of ours may be, `needs` are those of them that the shell uses; `ahead` is a
+/// view that was built before.
 pub(super) fn launch_held(
     what: &Launch<'_>,
-    (restraint, prepared): (Option<&Restraint>, Option<PreparedView>),
+    (restraint, ahead): (Option<&Restraint>, Option<ViewAhead>),
     (state, needs): (&Path, &[&Path]),
 ) -> Result<(Pid, Option<Rc<Restrained>>), FailedMessage> {
     let mut restrained = restraint.map(Restrained::new);
@@ -39,7 +40,12 @@ pub(super) fn launch_held(
     };
     let confinement = restraint.and_then(|restraint| restraint.confinement.as_ref());
     let (pid, confined) = if let Some(confinement) = confinement {
-        let whole = with_ours(confinement, state, needs);
+        // A view ahead has nothing that only one shell needs.
+        let ahead = ahead.filter(|ahead| needs.is_empty() && ahead.suits(confinement, state));
+        let (whole, prepared) = match ahead {
+            Some(ViewAhead { whole, view, .. }) => (whole, Some(view)),
+            None => (with_ours(confinement, &existing(state), needs), None),
+        };
         let confined = confine::launch(what, &held, (&whole, prepared), state)
             .map_err(|trouble| refusal(&trouble, confinement))?;
         (confined.pid, Some(confined))
@@ -54,27 +60,68 @@ pub(super) fn launch_held(
     Ok((pid, restrained.map(Rc::new)))
 }
 
-/// The view that was built ahead, if it suits; else a new one. If it can't be had, the launch finds
-/// out why.
-pub(super) fn view_for(
-    confinement: &Confinement,
-    prepared: Option<PreparedView>,
-    state: &Path,
-) -> Option<PreparedView> {
-    let is_full = confinement.most == Level::Full;
-    let whole = is_full.then(|| with_ours(confinement, state, &[]))?;
-    let prepared = prepared.filter(|prepared| prepared.suits(&whole));
-    prepared.or_else(|| PreparedView::build(&whole).ok())
+/// A view that was built before its call, of the confinement that the call will probably have.
+pub(super) struct ViewAhead {
+    /// The confinement as it was told.
+    pub(super) asked: SharedConfinement,
+    /// The directories of ours that were there.
+    ours: Vec<PathBuf>,
+    /// The confinement with these.
+    whole: SharedConfinement,
+    /// What was built.
+    pub(super) view: PreparedView,
+    /// Whether it was found to be what would be built now, after its call had come.
+    pub(super) is_looked_at: bool,
+}
+
+impl ViewAhead {
+    /// Builds it; if it can't be had, the launch finds out why.
+    pub(super) fn build(asked: &SharedConfinement, state: &Path) -> Option<Self> {
+        let ours = existing(state);
+        let whole = with_ours(asked, &ours, &[]);
+        let is_full = asked.most == Level::Full;
+        let view = is_full
+            .then(|| PreparedView::build(&whole).ok())
+            .flatten()?;
+        let asked = asked.clone();
+        Some(Self {
+            asked,
+            ours,
+            whole,
+            view,
+            is_looked_at: false,
+        })
+    }
+
+    /// The one that was built ahead, if it suits; else a new one.
+    pub(super) fn for_call(
+        asked: &SharedConfinement,
+        ahead: Option<Self>,
+        state: &Path,
+    ) -> Option<Self> {
+        let ahead = ahead.filter(|ahead| ahead.suits(asked, state));
+        ahead.or_else(|| Self::build(asked, state))
+    }
+
+    /// Whether it is what would be built for this now.
+    pub(super) fn suits(&self, asked: &SharedConfinement, state: &Path) -> bool {
+        self.asked == *asked && (self.is_looked_at || self.is_current(state))
+    }
+
+    /// Whether it is what would be built now.
+    pub(super) fn is_current(&self, state: &Path) -> bool {
+        self.ours == existing(state) && self.view.is_current()
+    }
 }
 
 /// A confinement with directories of ours: none of them is seen but those that the shell needs.
-fn with_ours(confinement: &Confinement, state: &Path, needs: &[&Path]) -> Confinement {
-    let mut whole = confinement.clone();
-    whole.hide.extend(crate::runtime::existing(state));
+fn with_ours(asked: &SharedConfinement, ours: &[PathBuf], needs: &[&Path]) -> SharedConfinement {
+    let mut whole = Confinement::clone(asked);
+    whole.hide.extend_from_slice(ours);
     whole
         .bring
         .extend(needs.iter().map(|path| path.to_path_buf()));
-    whole
+    whole.into()
 }
 
 /// What the engine is told if nothing was started.
@@ -166,10 +213,16 @@ impl Restrained {
         held.map(|held| held.confined.in_force.clone())
     }
 
-    /// Whether a shell that waited may still be used, in this directory.
-    pub(super) fn is_current(&self, directory: &Path) -> bool {
+    /// Whether a shell that waited sees what a new one would see.
+    pub(super) fn is_current(&self) -> bool {
         let held = self.confined.as_ref();
-        held.is_none_or(|held| held.confined.is_current(directory))
+        held.is_none_or(|held| held.confined.is_current())
+    }
+
+    /// Whether the shell sees the machine's directory at this path.
+    pub(super) fn shows(&self, directory: &Path) -> bool {
+        let held = self.confined.as_ref();
+        held.is_none_or(|held| held.confined.shows(directory))
     }
 
     /// The first process of the shell's pid namespace, if it has one.

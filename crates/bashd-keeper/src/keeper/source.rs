@@ -69,6 +69,8 @@ pub struct StartedServer {
     pub socket: OwnedFd,
     /// A pidfd of it, for when it does not answer any more; older ones send none.
     pub process: Option<OwnedFd>,
+    /// The minor version of the protocol that it speaks, and its keepers.
+    pub minor: u16,
 }
 
 /// Starts a fork server, and agrees on a version with it.
@@ -109,14 +111,17 @@ pub fn start_server(
         let _ = child.kill();
     }
     let _ = child.wait();
+    let (process, minor) = agreed.map_err(failed)?;
     Ok(StartedServer {
-        process: agreed.map_err(failed)?,
+        process,
         socket: near,
+        minor,
     })
 }
 
-/// Waits for the server's version, and refuses one that we cannot speak. Returns its pidfd.
-fn agree(server: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+/// Waits for the server's version, and refuses one that we cannot speak. Returns its pidfd, and
+/// the minor version.
+fn agree(server: &OwnedFd) -> io::Result<(Option<OwnedFd>, u16)> {
     let mut fds = [PollFd::new(server, PollFlags::IN)];
     let bound = Timespec {
         tv_sec: WELCOME_SECONDS,
@@ -132,7 +137,7 @@ fn agree(server: &OwnedFd) -> io::Result<Option<OwnedFd>> {
         .ok_or_else(|| io::Error::other("it is not a keeper program"))?;
     let WelcomeMessage { major, minor } = frame.body()?;
     if major == protocol::MAJOR {
-        return Ok(frame.fds.into_iter().next());
+        return Ok((frame.fds.into_iter().next(), minor));
     }
     let (ours, our_minor) = (protocol::MAJOR, protocol::MINOR);
     let text = format!(

@@ -4,13 +4,11 @@ use super::input::StdinWriter;
 use super::protocol::{self, Beginning, ExitedMessage, FailedMessage, StartMessage};
 use super::pty::RunTerminal;
 use super::pump::Pump;
-use super::restraint::{Restrained, launch_held, view_for};
+use super::restraint::{Restrained, ViewAhead, launch_held};
 use super::serve::state_of;
 use crate::capture::{Quota, Streams, Survivors};
 use crate::exit::Exit;
-use crate::os::confine::PreparedView;
 use crate::os::launch::{Controls, Launch};
-use crate::resources::Restraint;
 use crate::spool::SpoolWriter;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
@@ -79,7 +77,7 @@ pub(super) struct StartSupplies {
     pipe: Option<(OwnedFd, OwnedFd)>,
     null: Option<OwnedFd>,
     /// A view for a confined command.
-    pub(super) view: Option<PreparedView>,
+    pub(super) view: Option<ViewAhead>,
 }
 
 impl StartSupplies {
@@ -105,9 +103,9 @@ pub(super) fn start(
     let confinement = confinement.and_then(|held| held.confinement.as_ref());
     let mut view = ahead.view.filter(|_| confinement.is_some());
     if let (Some(confinement), Some(_)) = (confinement, message.terminal) {
-        view = view_for(confinement, view, state_of(runs));
+        view = ViewAhead::for_call(confinement, view, state_of(runs));
     }
-    let open = |size| RunTerminal::open(size, view.as_ref());
+    let open = |size| RunTerminal::open(size, view.as_ref().map(|ahead| &ahead.view));
     let terminal = message.terminal.map(open).transpose();
     let terminal = terminal.map_err(failed("open a terminal"))?;
     let mut ready = ahead.pipe;
@@ -202,8 +200,7 @@ fn open_stdin(
 
 /// Goes through a start and a report once, so that their pages are present when a call comes: a
 /// fresh fork pays for each at the first touch, and a spare keeper can do that while nobody waits.
-/// The call may be one that is held.
-pub(super) fn rehearse(restraint: Option<Restraint>) {
+pub(super) fn rehearse() {
     let message = StartMessage {
         program: b"/bin/sh".to_vec(),
         argv: vec![serde_bytes::ByteBuf::from(b"sh".to_vec())],
@@ -222,7 +219,9 @@ pub(super) fn rehearse(restraint: Option<Restraint>) {
         terminal: None,
         stdin_open: false,
         goes_to_background: false,
-        restraint,
+        restraint: None,
+        is_confined_as_told: false,
+        id: String::new(),
         beginning: Beginning::Assumed,
         records: false,
     };

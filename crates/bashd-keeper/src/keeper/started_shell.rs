@@ -117,18 +117,20 @@ impl StartedShell {
     }
 
     /// Gives the shell its script. `None` if this is not the shell that the call needs; it is gone
-    /// then.
+    /// then. What it sees may have been looked at since the call has come.
     pub(super) fn use_for(
         self,
         start: &StartMessage,
         cwd: Option<&OwnedFd>,
+        is_looked_at: bool,
     ) -> Option<LaunchedShell> {
         let given = start
             .for_started_shell
             .as_ref()
             .filter(|_| self.suits(start))
             .zip(cwd.and_then(|cwd| way_to(cwd, &start.env)))
-            .filter(|(_, directory)| self.is_current(directory));
+            .filter(|(_, directory)| self.shows(directory))
+            .filter(|_| is_looked_at || self.has_current_view());
         let sent = given.and_then(|(script, directory)| self.send(start, script, &directory).ok());
         if sent.is_some() {
             let Self {
@@ -154,10 +156,15 @@ impl StartedShell {
         None
     }
 
-    /// Whether the shell sees what a new one would see, and this directory.
-    fn is_current(&self, directory: &Path) -> bool {
+    /// Whether the shell sees what a new one would see.
+    pub(super) fn has_current_view(&self) -> bool {
         let held = self.restrained.as_ref();
-        held.is_none_or(|held| held.is_current(directory))
+        held.is_none_or(|held| held.is_current())
+    }
+
+    fn shows(&self, directory: &Path) -> bool {
+        let held = self.restrained.as_ref();
+        held.is_none_or(|held| held.shows(directory))
     }
 
     fn suits(&self, start: &StartMessage) -> bool {

@@ -3,16 +3,15 @@
 use super::life::{KeeperRun, Terms};
 use super::protocol::{
     self, Beginning, FailedMessage, HelloMessage, MessageFrame, OpenMessage, PrepareMessage,
-    ReadyMessage, StartMessage, StartedShellMessage,
+    ReadyMessage, SoonMessage, StartMessage, StartedShellMessage,
 };
-use super::restraint::view_for;
+use super::restraint::ViewAhead;
 use super::serve::state_of;
 use super::session;
 use super::start::{self, LaunchedShell, OpenedSpool, StartSupplies};
 use super::started_shell::StartedShell;
-use crate::confinement::Network;
+use crate::confinement::{Network, SharedConfinement};
 use crate::os::signals::SignalFd;
-use crate::resources::Restraint;
 use crate::spool::{SpoolWriter, Storage};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::PidfdFlags;
@@ -25,6 +24,10 @@ use std::time::{Duration, Instant};
 /// call being served goes first, and in a burst of calls the next one may come sooner.
 const BEFORE_STARTING: Duration = Duration::from_micros(600);
 
+/// How long it holds that a view was found to be what would be built now, for the call that had come
+/// before the look.
+const LOOK_HOLDS: Duration = Duration::from_millis(20);
+
 /// Under what circumstances a keeper was forked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moment {
@@ -32,6 +35,14 @@ pub(super) enum Moment {
     Busy,
     /// When no short call needed the cores.
     Calm,
+}
+
+/// What can be done before a call comes.
+enum WorkAhead {
+    /// A shell is started, with these descriptors.
+    Shell(StartedShellMessage, Vec<OwnedFd>),
+    /// The view is built of the confinement that was told.
+    View,
 }
 
 /// What a keeper starts out with.
@@ -51,8 +62,12 @@ pub(super) struct Keeper {
     ahead: StartSupplies,
     /// How long it waits before it does something ahead.
     before_starting: Duration,
-    /// The shell that is to be started ahead, or the view that is to be built, and when.
-    to_do_ahead: Option<(MessageFrame, Instant)>,
+    /// What is to be done ahead, and when.
+    to_do_ahead: Option<(WorkAhead, Instant)>,
+    /// The confinement that its call will probably have.
+    told: Option<SharedConfinement>,
+    /// For which run, and when, its view was found to be what would be built then.
+    looked: Option<(String, Instant)>,
     /// A shell that was started ahead.
     started_shell: Option<StartedShell>,
 }
@@ -70,6 +85,8 @@ impl Keeper {
             ahead: StartSupplies::default(),
             before_starting: BEFORE_STARTING,
             to_do_ahead: None,
+            told: None,
+            looked: None,
             started_shell: None,
         }
     }
@@ -100,7 +117,7 @@ impl Keeper {
     /// Waits for `start`, then lives through the run.
     pub(super) fn live(mut self) -> io::Result<()> {
         if !self.is_spoken_to()? {
-            start::rehearse(None);
+            start::rehearse();
             self.tell_ready();
         }
         loop {
@@ -127,10 +144,23 @@ impl Keeper {
             }
             match protocol::receive(link) {
                 Ok(Some(frame)) if frame.is::<StartMessage>() => return self.run(frame),
-                Ok(Some(frame))
-                    if frame.is::<StartedShellMessage>() || frame.is::<PrepareMessage>() =>
-                {
-                    self.to_do_ahead = Some((frame, Instant::now() + self.before_starting));
+                Ok(Some(frame)) if frame.is::<StartedShellMessage>() => {
+                    let message: StartedShellMessage = frame.body()?;
+                    let restraint = message.restraint.as_ref();
+                    let told = restraint.and_then(|restraint| restraint.confinement.clone());
+                    self.will_do(WorkAhead::Shell(message, frame.fds), told);
+                }
+                Ok(Some(frame)) if frame.is::<PrepareMessage>() => {
+                    let PrepareMessage { confinement } = frame.body()?;
+                    self.will_do(WorkAhead::View, Some(confinement));
+                }
+                Ok(Some(frame)) if frame.is::<SoonMessage>() => {
+                    let SoonMessage { id } = frame.body()?;
+                    let now = Instant::now();
+                    if let Some((_, due)) = &mut self.to_do_ahead {
+                        *due = now;
+                    }
+                    self.looked = self.has_current_view().then_some((id, now));
                 }
                 Ok(Some(frame)) if frame.is::<OpenMessage>() => {
                     self.ahead = StartSupplies::default(); // a session has pipes of its own kind
@@ -183,13 +213,43 @@ impl Keeper {
         })
     }
 
+    /// Whether what waits here sees what a new shell would see. The process that waits is woken, too:
+    /// the core that it will need sleeps.
+    fn has_current_view(&self) -> bool {
+        let Some(storage) = &self.storage else {
+            return false;
+        };
+        if let Some(shell) = &self.started_shell {
+            return shell.has_current_view();
+        }
+        let ahead = self.ahead.view.as_ref();
+        ahead.is_some_and(|ahead| {
+            ahead.view.wake();
+            ahead.is_current(state_of(&storage.runs))
+        })
+    }
+
+    fn will_do(&mut self, work: WorkAhead, told: Option<SharedConfinement>) {
+        self.to_do_ahead = Some((work, Instant::now() + self.before_starting));
+        self.told = told;
+    }
+
     fn run(mut self, frame: MessageFrame) -> io::Result<()> {
-        let message: StartMessage = frame.body()?;
+        let mut message: StartMessage = frame.body()?;
         let started = Instant::now();
+        if message.is_confined_as_told {
+            let Some((restraint, told)) = message.restraint.as_mut().zip(self.told.take()) else {
+                return self.fail("find the confinement in the messages", None);
+            };
+            restraint.confinement = Some(told);
+        }
+        let looked = self.looked.take();
+        let is_looked_at =
+            looked.is_some_and(|(id, when)| id == message.id && when.elapsed() < LOOK_HOLDS);
         let Some(storage) = self.storage.take() else {
             return self.fail("find the output directory in the message", None);
         };
-        let shell = match self.start_shell(&message, &frame, &storage) {
+        let shell = match self.start_shell((&message, is_looked_at), &frame, &storage) {
             Ok(shell) => shell,
             Err(failed) => return self.tell_failure(&failed),
         };
@@ -207,43 +267,45 @@ impl Keeper {
     /// itself finds out why.
     fn work_ahead_if_due(&mut self) {
         let due = self.to_do_ahead.take_if(|(_, due)| Instant::now() >= *due);
-        let Some((frame, _)) = due else { return };
+        let Some((work, _)) = due else { return };
         self.tell_ready();
         let Some(storage) = &self.storage else { return };
-        let mut restraint = None;
-        if let Ok(PrepareMessage { confinement }) = frame.body_if() {
-            let state = state_of(&storage.runs);
-            // A proxy is a process of its own: one for each call that has it is enough.
-            let view = (confinement.network != Network::Named)
-                .then(|| view_for(&confinement, None, state))
-                .flatten();
-            // Looked at once more, as its call will.
-            self.ahead.view = view.and_then(|view| view_for(&confinement, Some(view), state));
-            restraint = Some(Restraint {
-                confinement: Some(confinement),
-                ..Restraint::default()
-            });
-        } else if let Ok(message) = frame.body_if() {
-            let prepared = self.prepared.take();
-            self.started_shell =
-                StartedShell::launch(message, &frame.fds, &storage.runs, prepared).ok();
+        match work {
+            WorkAhead::View => {
+                let state = state_of(&storage.runs);
+                // A proxy is a process of its own: one for each call that has it is enough.
+                let told = self.told.as_ref();
+                let told = told.filter(|told| told.network != Network::Named);
+                let view = told.and_then(|told| ViewAhead::build(told, state));
+                // Looked at once more, as its call will.
+                self.ahead.view = view.filter(|view| view.suits(&view.asked, state));
+            }
+            WorkAhead::Shell(message, fds) => {
+                let prepared = self.prepared.take();
+                self.started_shell =
+                    StartedShell::launch(message, &fds, &storage.runs, prepared).ok();
+            }
         }
-        start::rehearse(restraint);
+        start::rehearse();
     }
 
     /// The shell that was started ahead, if it suits the call; otherwise a new one.
     fn start_shell(
         &mut self,
-        message: &StartMessage,
+        (message, is_looked_at): (&StartMessage, bool),
         frame: &MessageFrame,
         storage: &Storage,
     ) -> Result<LaunchedShell, FailedMessage> {
+        let cwd = frame.fds.first();
         let started = self.started_shell.take();
-        if let Some(shell) = started.and_then(|started| started.use_for(message, frame.fds.first()))
-        {
+        let started = started.and_then(|shell| shell.use_for(message, cwd, is_looked_at));
+        if let Some(shell) = started {
             return Ok(shell);
         }
-        let (prepared, ahead) = (self.prepared.take(), mem::take(&mut self.ahead));
+        let (prepared, mut ahead) = (self.prepared.take(), mem::take(&mut self.ahead));
+        if let Some(view) = &mut ahead.view {
+            view.is_looked_at = is_looked_at;
+        }
         start::start(message, &frame.fds, &storage.runs, prepared, ahead)
     }
 

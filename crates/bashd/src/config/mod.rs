@@ -321,7 +321,8 @@ impl Config {
         let home = surroundings.variables();
         let configured = confinement_plan::configured(profile, self);
         let presets = (preset, configured);
-        confinement_plan::of(presets, self, surroundings, home.get("HOME"))
+        let decided = confinement_plan::of(presets, self, surroundings, home.get("HOME"))?;
+        Ok(decided.map(|confinement| Confinement::clone(&confinement)))
     }
 
     /// The highest level at which commands can be confined here, found by doing it; or why that

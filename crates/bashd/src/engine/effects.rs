@@ -86,7 +86,7 @@ impl EngineCore {
         let session = session.filter(|_| !self.keepers.is_for_one_call());
         let session = session.map(|key| (key.owner.clone(), key.name.clone()));
         let confinement = plan.restraint.as_ref();
-        let confinement = confinement.and_then(|held| held.confinement.as_ref());
+        let confinement = confinement.and_then(|held| held.confinement.as_deref());
         let Some(layers) = made_for(confinement).map(<[_]>::to_vec) else {
             if plan.effects == Effects::Now {
                 return Ok((plan, None));

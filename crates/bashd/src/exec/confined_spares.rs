@@ -6,7 +6,7 @@
 //! every file system that was mounted when it was built, so none waits for long. After calls that
 //! came at once, as many views wait for a while, for the next may come so, too.
 
-use crate::plan::Confinement;
+use bashd_keeper::confinement::SharedConfinement;
 use bashd_keeper::keeper::protocol::{self, PrepareMessage};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,7 +31,7 @@ pub(super) struct ConfinedSpares {
 }
 
 struct ConfinedSpare {
-    confinement: Confinement,
+    confinement: SharedConfinement,
     /// The sockets to their keepers.
     keepers: Vec<OwnedFd>,
     /// Calls since views were last asked for.
@@ -46,7 +46,11 @@ struct ConfinedSpare {
 
 impl ConfinedSpares {
     /// Takes the spare for this confinement; the call may have come at once with the one before.
-    pub(super) fn take(&mut self, confinement: &Confinement, at_once: bool) -> Option<OwnedFd> {
+    pub(super) fn take(
+        &mut self,
+        confinement: &SharedConfinement,
+        at_once: bool,
+    ) -> Option<OwnedFd> {
         let mut kinds = self.kinds.iter_mut();
         let kind = kinds.find(|kind| kind.confinement == *confinement)?;
         kind.used = if at_once { kind.used + 1 } else { 1 };
@@ -54,8 +58,13 @@ impl ConfinedSpares {
         (!kind.keepers.is_empty()).then(|| kind.keepers.remove(0))
     }
 
+    /// The spare that the next call gets if it is like the last one.
+    pub(super) fn next(&self) -> Option<&OwnedFd> {
+        self.kinds.first().and_then(|kind| kind.keepers.first())
+    }
+
     /// Remembers this confinement. Returns whether a spare for it is to be made.
-    pub(super) fn follow(&mut self, confinement: &Confinement, now: Instant) -> bool {
+    pub(super) fn follow(&mut self, confinement: &SharedConfinement, now: Instant) -> bool {
         let found = (self.kinds.iter()).position(|kind| kind.confinement == *confinement);
         let mut kind = match found {
             Some(at) => self.kinds.remove(at),
@@ -127,12 +136,12 @@ impl ConfinedSpares {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bashd_keeper::confinement::{Level, Network};
+    use bashd_keeper::confinement::{Confinement, Level, Network};
     use bashd_keeper::keeper::socket_pair;
     use std::cell::RefCell;
 
-    fn confinement(name: &str) -> Confinement {
-        Confinement {
+    fn confinement(name: &str) -> SharedConfinement {
+        SharedConfinement::from(Confinement {
             preset: name.to_owned(),
             workspace: "/w".into(),
             write: Vec::new(),
@@ -149,7 +158,7 @@ mod tests {
             require: Level::Full,
             most: Level::Full,
             watches_files: false,
-        }
+        })
     }
 
     #[test]

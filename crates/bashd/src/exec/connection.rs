@@ -1,5 +1,6 @@
 //! The engine's end of a keeper's socket, for async code.
 
+use bashd_keeper::confinement::SharedConfinement;
 use bashd_keeper::keeper::protocol::{self, KeeperMessage, MessageFrame};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -17,6 +18,8 @@ const FULL_PAUSE: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct KeeperConnection {
     socket: AsyncFd<OwnedFd>,
+    /// The confinement that the keeper knows, and need not be told again.
+    told: Option<SharedConfinement>,
 }
 
 impl KeeperConnection {
@@ -24,7 +27,18 @@ impl KeeperConnection {
     pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
         Ok(Self {
             socket: super::reactor::register(socket)?,
+            told: None,
         })
+    }
+
+    /// Remembers which confinement its keeper was told.
+    pub(super) fn told(self, told: Option<SharedConfinement>) -> Self {
+        Self { told, ..self }
+    }
+
+    /// Whether the keeper knows this confinement.
+    pub(super) fn knows(&self, confinement: &SharedConfinement) -> bool {
+        self.told.as_ref() == Some(confinement)
     }
 
     /// Sends a message, waiting for room if there is none.

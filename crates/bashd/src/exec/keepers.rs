@@ -4,7 +4,8 @@ use super::connection::KeeperConnection;
 use super::stock::{ForkMoment, Stock};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{Confinement, Plan};
+use crate::plan::Plan;
+use bashd_keeper::confinement::SharedConfinement;
 use bashd_keeper::keeper::protocol::{self, HelloMessage};
 use bashd_keeper::keeper::{ForkedKeeper, KeeperSource, start_server};
 use bashd_keeper::spool::Storage;
@@ -107,8 +108,14 @@ impl Keepers {
 
     /// Takes the keeper of a started shell that suits a plan, if there is one.
     pub(super) fn take_started_shell(&self, plan: &Plan) -> Option<KeeperConnection> {
-        let socket = self.stock().take_started_shell(plan, Instant::now())?;
-        KeeperConnection::new(socket).ok()
+        let mut stock = self.stock();
+        let socket = stock.take_started_shell(plan, Instant::now())?;
+        let is_retentive = stock.has_retentive_keepers();
+        drop(stock);
+        let connection = KeeperConnection::new(socket).ok()?;
+        let confinement = plan.restraint.as_ref();
+        let confinement = confinement.and_then(|held| held.confinement.clone());
+        Some(connection.told(confinement.filter(|_| is_retentive)))
     }
 
     /// Has shells started, a little later, for calls like this one.
@@ -117,7 +124,7 @@ impl Keepers {
     }
 
     /// Has a view built ahead for the first call, which will probably have this confinement.
-    pub(crate) fn expect(&self, confinement: &Confinement) {
+    pub(crate) fn expect(&self, confinement: &SharedConfinement) {
         if self.is_for_one_call() {
             self.stock().prepare_only_one(confinement);
         } else {
@@ -125,15 +132,24 @@ impl Keepers {
         }
     }
 
+    /// Has what waits for a confined call get ready, since one has come.
+    pub(crate) fn alert(&self, id: &str) {
+        self.stock().alert(id, Instant::now());
+    }
+
     /// Takes the spare that suits a plan best, or has a keeper forked. Its socket already listens.
     pub(super) async fn take(&self, plan: &Plan) -> Result<KeeperConnection> {
-        let spare = self
-            .stock()
-            .take_confined(confinement_of(plan), Instant::now());
-        match spare {
-            Some(spare) => KeeperConnection::new(spare).map_err(failed),
-            None => self.take_plain().await,
-        }
+        let confinement = confinement_of(plan);
+        let (spare, is_retentive) = {
+            let mut stock = self.stock();
+            let spare = stock.take_confined(confinement, Instant::now());
+            (spare, stock.has_retentive_keepers())
+        };
+        let Some(spare) = spare else {
+            return self.take_plain().await;
+        };
+        let connection = KeeperConnection::new(spare).map_err(failed)?;
+        Ok(connection.told(confinement.filter(|_| is_retentive).cloned()))
     }
 
     /// Takes the spare, or has a keeper forked.
@@ -242,7 +258,7 @@ impl Keepers {
 
 /// The confinement for which a view can be built ahead, if a plan has one. Started shells have
 /// views of their own.
-fn confinement_of(plan: &Plan) -> Option<&Confinement> {
+fn confinement_of(plan: &Plan) -> Option<&SharedConfinement> {
     let confinement = plan.restraint.as_ref()?.confinement.as_ref();
     // A layer is for one command: nothing can be built for the next one.
     confinement.filter(|confinement| confinement.layers.is_empty())

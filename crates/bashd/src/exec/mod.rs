@@ -232,7 +232,7 @@ async fn send_start(
     beginning: Beginning,
 ) -> Result<KeeperConnection> {
     let failed = |error| Error::io(ErrorKind::Spawn, "write to the keeper", error);
-    let message = start_message(plan, beginning);
+    let mut message = start_message(plan, beginning);
     let stdin = open_stdin(&plan.stdin).map_err(failed)?;
     let fds: Vec<_> = [Some(plan.cwd.fd.as_fd()), stdin.as_ref().map(AsFd::as_fd)]
         .into_iter()
@@ -245,6 +245,7 @@ async fn send_start(
             Some(connection) => connection,
             None => keepers.take(plan).await?,
         };
+        confine_as_told(&mut message, plan, &connection);
         match connection.send(&message, &fds).await {
             Ok(()) => return Ok(connection),
             Err(error) if keepers::is_gone(&error) => {}
@@ -252,12 +253,26 @@ async fn send_start(
         }
     }
     let connection = keepers.take(plan).await?;
+    confine_as_told(&mut message, plan, &connection);
     match connection.send(&message, &fds).await {
         Ok(()) => Ok(connection),
         Err(error) if keepers::is_gone(&error) => {
             Err(why_gone(&connection).await.unwrap_or(failed(error)))
         }
         Err(error) => Err(failed(error)),
+    }
+}
+
+/// Leaves the confinement out of the message if its keeper knows it.
+fn confine_as_told(message: &mut StartMessage, plan: &Plan, connection: &KeeperConnection) {
+    let confinement = (plan.restraint.as_ref()).and_then(|held| held.confinement.as_ref());
+    message.is_confined_as_told =
+        confinement.is_some_and(|confinement| connection.knows(confinement));
+    message.restraint.clone_from(&plan.restraint);
+    if let Some(restraint) = &mut message.restraint
+        && message.is_confined_as_told
+    {
+        restraint.confinement = None;
     }
 }
 
@@ -315,7 +330,9 @@ fn start_message(plan: &Plan, beginning: Beginning) -> StartMessage {
         survivors: plan.limits.survivors,
         terminal: plan.vessel.terminal(),
         stdin_open: plan.stdin_open,
-        restraint: plan.restraint.clone(),
+        restraint: None,
+        is_confined_as_told: false,
+        id: plan.id().to_owned(),
         goes_to_background: BackgroundTimer::new(plan).is_at_once(),
         beginning,
         records: plan.records,

@@ -53,6 +53,11 @@ impl StartedShells {
         suits.then(|| self.waiting.pop()).flatten()
     }
 
+    /// The shell that the next call gets if it is like the last one.
+    pub(super) fn next(&self) -> Option<&OwnedFd> {
+        self.waiting.last()
+    }
+
     /// Makes this the plan that shells are started for. Returns whether some are to be started.
     pub(super) fn follow(&mut self, plan: &Plan) -> bool {
         if self.size == 0 || !plan.vessel.may_be_started() {

@@ -7,8 +7,9 @@
 use super::alarm::Alarm;
 use super::confined_spares::ConfinedSpares;
 use super::started_shells::StartedShells;
-use crate::plan::{Confinement, Plan};
-use bashd_keeper::keeper::protocol::{self, ForkMessage, PrepareMessage};
+use crate::plan::Plan;
+use bashd_keeper::confinement::SharedConfinement;
+use bashd_keeper::keeper::protocol::{self, ForkMessage, PrepareMessage, SoonMessage};
 use bashd_keeper::keeper::{StartedServer, socket_pair};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -28,6 +29,9 @@ const HOLD_SHELL: Duration = Duration::from_micros(600);
 /// Likewise for views, while calls come at once: then they are for the next calls that do, and what
 /// is built meanwhile takes the cores from these.
 const HOLD_MANY: Duration = Duration::from_millis(60);
+
+/// The minor version of the protocol since which a keeper remembers its confinement.
+const RETENTIVE: u16 = 7;
 
 /// Calls that follow each other so closely came at once.
 const AT_ONCE: Duration = Duration::from_micros(500);
@@ -109,7 +113,7 @@ impl Stock {
     /// Takes the spare whose view was built for this confinement.
     pub(super) fn take_confined(
         &mut self,
-        confinement: Option<&Confinement>,
+        confinement: Option<&SharedConfinement>,
         now: Instant,
     ) -> Option<OwnedFd> {
         let at_once = self
@@ -121,15 +125,21 @@ impl Stock {
     }
 
     /// Has the only keeper build a view.
-    pub(super) fn prepare_only_one(&mut self, confinement: &Confinement) {
+    pub(super) fn prepare_only_one(&mut self, confinement: &SharedConfinement) {
         if let Some(keeper) = &self.spare {
             let confinement = confinement.clone();
             let _ = protocol::send(keeper, &PrepareMessage { confinement }, &[]);
         }
     }
 
+    /// Whether keepers remember which confinement they were told: older ones do not.
+    pub(super) fn has_retentive_keepers(&self) -> bool {
+        let server = self.server.as_ref();
+        server.is_some_and(|server| server.minor >= RETENTIVE)
+    }
+
     /// Makes sure that a spare with a view for this confinement is on its way.
-    pub(super) fn want_confined(&mut self, confinement: &Confinement, now: Instant) {
+    pub(super) fn want_confined(&mut self, confinement: &SharedConfinement, now: Instant) {
         self.confines = true;
         let is_missing = self.confined.follow(confinement, now);
         if self.pace.is_some_and(|pace| pace < AT_ONCE) {
@@ -148,6 +158,22 @@ impl Stock {
         let shell = self.started_shells.take(plan)?;
         self.note_call(now);
         Some(shell)
+    }
+
+    /// Says to the keeper that a confined call will probably get that the call has come.
+    pub(super) fn alert(&self, id: &str, now: Instant) {
+        let is_at_once = self
+            .last_call
+            .is_some_and(|last| now.duration_since(last) < AT_ONCE);
+        if !self.confines || is_at_once || !self.has_retentive_keepers() {
+            return;
+        }
+        let next = self.started_shells.next().or_else(|| self.confined.next());
+        if let Some(keeper) = next {
+            let id = id.to_owned();
+            // If it does not hear of it, it looks later.
+            let _ = protocol::send(keeper, &SoonMessage { id }, &[]);
+        }
     }
 
     fn note_call(&mut self, now: Instant) {
@@ -293,6 +319,7 @@ mod tests {
         StartedServer {
             socket,
             process: None,
+            minor: protocol::MINOR,
         }
     }
 

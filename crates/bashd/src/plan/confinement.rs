@@ -14,7 +14,7 @@ use crate::config::{Config, ConfinementSettings, Preset, RefusalReport, Surround
 use crate::error::{Error, ErrorKind, Result};
 use crate::profile::Profile;
 use crate::request::Request;
-use bashd_keeper::confinement::{Confinement, Network};
+use bashd_keeper::confinement::{Confinement, Network, SharedConfinement};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -146,7 +146,7 @@ fn chosen(configured: Preset, request: &Request) -> Result<Preset> {
 }
 
 /// What a call may reach; `None` if that is everything that its user may.
-pub(crate) fn decide(wish: PlanInput<'_>, env: &Variables) -> Result<Option<Confinement>> {
+pub(crate) fn decide(wish: PlanInput<'_>, env: &Variables) -> Result<Option<SharedConfinement>> {
     let setting = wish.setting;
     let chosen = preset(wish.profile, setting.config, wish.request)?;
     let configured = configured(wish.profile, setting.config);
@@ -163,12 +163,15 @@ pub(crate) fn decide(wish: PlanInput<'_>, env: &Variables) -> Result<Option<Conf
     let decided = setting
         .decided
         .get((presets, home), (workspace, &listed), decide)?;
-    let mut decided = decided.map(|confinement| granted::widened(confinement, setting.granted));
+    let mut decided = decided;
+    if let Some(confinement) = decided.as_mut().filter(|_| !setting.granted.is_empty()) {
+        granted::widen(confinement.to_mut(), setting.granted);
+    }
     if let Some(confinement) = &mut decided {
         make_ours(confinement, config, surroundings);
         if effects(config, wish.request)? != Effects::Now {
             let store = ChangeStore::in_state(&config.state_dir);
-            layers_for(confinement, store.directory(), setting.id.as_str())?;
+            layers_for(confinement.to_mut(), store.directory(), setting.id.as_str())?;
         }
     }
     Ok(decided)
@@ -206,7 +209,7 @@ pub(crate) fn of(
     config: &Config,
     surroundings: &Surroundings,
     home: Option<&OsStr>,
-) -> Result<Option<Confinement>> {
+) -> Result<Option<SharedConfinement>> {
     let settings = &config.confinement;
     let network = match preset {
         Preset::Off => return Ok(None),
@@ -243,7 +246,7 @@ pub(crate) fn of(
         listed => place.all(listed),
     };
     read.push(workspace.clone());
-    Ok(Some(Confinement {
+    let confinement = Confinement {
         preset: preset.name().to_owned(),
         write,
         read,
@@ -260,7 +263,8 @@ pub(crate) fn of(
         most: settings.most,
         watches_files: settings.report == RefusalReport::All,
         workspace,
-    }))
+    };
+    Ok(Some(confinement.into()))
 }
 
 /// The directory that commands work on.

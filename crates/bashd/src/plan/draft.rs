@@ -89,7 +89,7 @@ pub(crate) fn resolve(draft: Draft, rc: Option<RcScript>) -> Plan {
         }
         let confinement = plan.restraint.as_mut();
         if let Some(confinement) = confinement.and_then(|held| held.confinement.as_mut()) {
-            confinement.bring.push(path.clone());
+            confinement.to_mut().bring.push(path.clone());
         }
         plan.rc_script = Some(path);
     }

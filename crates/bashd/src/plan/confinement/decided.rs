@@ -5,7 +5,7 @@
 //! entries it lists. If these are as they were, so is the confinement.
 
 use crate::config::Preset;
-use bashd_keeper::confinement::Confinement;
+use bashd_keeper::confinement::SharedConfinement;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -33,7 +33,7 @@ struct DecidedConfinement {
     place: Option<(u64, u64)>,
     /// Those whose entries matter.
     listed: Vec<ListingStamp>,
-    confinement: Confinement,
+    confinement: SharedConfinement,
 }
 
 /// A directory as it was, or that there was none: device, inode, time of the last change.
@@ -65,8 +65,8 @@ impl DecidedConfinements {
         &self,
         (presets, home): PresetWish<'_>,
         (place, listed): (&Path, &[&Path]),
-        decide: impl FnOnce() -> Result<Option<Confinement>, E>,
-    ) -> Result<Option<Confinement>, E> {
+        decide: impl FnOnce() -> Result<Option<SharedConfinement>, E>,
+    ) -> Result<Option<SharedConfinement>, E> {
         let now = SystemTime::now();
         let place = stamp(place).map(|(device, inode, ..)| (device, inode));
         let listed: Vec<ListingStamp> = listed.iter().map(|path| stamp(path)).collect();
@@ -106,7 +106,7 @@ impl DecidedConfinements {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bashd_keeper::confinement::{Level, Network};
+    use bashd_keeper::confinement::{Confinement, Level, Network};
     use std::cell::Cell;
 
     fn confinement() -> Confinement {
@@ -144,7 +144,7 @@ mod tests {
         let get = |preset| {
             let decide = || {
                 count.set(count.get() + 1);
-                Ok::<_, ()>(Some(confinement()))
+                Ok::<_, ()>(Some(confinement().into()))
             };
             let wish = ((preset, Preset::Workspace), None);
             assert!(

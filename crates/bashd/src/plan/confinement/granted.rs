@@ -146,8 +146,8 @@ fn existing(path: &str) -> Option<String> {
     Some(there.next()?.to_str()?.to_owned())
 }
 
-/// The confinement with what was granted.
-pub(crate) fn widened(mut confinement: Confinement, granted: &[NeededThing]) -> Confinement {
+/// Adds what was granted to a confinement.
+pub(crate) fn widen(confinement: &mut Confinement, granted: &[NeededThing]) {
     for thing in granted {
         match thing {
             NeededThing::Write(path) => {
@@ -168,7 +168,6 @@ pub(crate) fn widened(mut confinement: Confinement, granted: &[NeededThing]) -> 
             }
         }
     }
-    confinement
 }
 
 #[cfg(test)]
@@ -238,7 +237,8 @@ mod tests {
         }
         assert!(needs(&["/"], &[]).is_err());
         assert!(needs(&[], &["http://x"]).is_err());
-        let wide = widened(held.clone(), &found);
+        let mut wide = held.clone();
+        widen(&mut wide, &found);
         assert_eq!(wide.network, Network::Named);
         assert_eq!(wide.hosts, ["a.test:443"]);
         assert_eq!(wide.write.len(), 3);

@@ -21,7 +21,7 @@ mod witness;
 use super::launch::{self, Bonds, Hold, Launch, LaunchError, LaunchStep};
 use super::network::{self, HeldProxy};
 use super::watch::{self, FileScene, HeldWatcher};
-use crate::confinement::{Confinement, ConfinementInForce, Level, Network};
+use crate::confinement::{Confinement, ConfinementInForce, Level, Network, SharedConfinement};
 use crate::file_lock::{LockKind, lock_within};
 use crate::runtime::OwnDirectory;
 pub use builder::end;
@@ -67,6 +67,18 @@ impl Trouble {
         move |error| Self::new(doing, error)
     }
 
+    /// `/proc` could not be mounted: where parts of it are covered, the kernel gives no whole one.
+    fn of_proc(error: io::Error) -> Self {
+        let doing = match error.raw_os_error() {
+            Some(libc::EPERM) => {
+                "mount /proc, parts of which a container may hide (start it with \
+                 `--security-opt unmask=/proc/*`, in docker `systempaths=unconfined`)"
+            }
+            _ => "mount /proc",
+        };
+        Self::new(doing, error)
+    }
+
     /// Whether the kernel gives no listener: another sandbox around this one has it.
     fn is_of_watching(&self) -> bool {
         self.error.raw_os_error() == Some(libc::EBUSY)
@@ -92,7 +104,7 @@ pub struct Confined {
     /// What holds.
     pub in_force: ConfinementInForce,
     /// Its view, if it has one of its own, and whether that is still what would be built.
-    view: Option<(Confinement, ConfinedView, ViewWitness)>,
+    view: Option<(SharedConfinement, ConfinedView, ViewWitness)>,
     /// What connects it to the hosts that it may connect to.
     pub proxy: Option<HeldProxy>,
     /// What watches its calls.
@@ -106,21 +118,23 @@ pub struct Confined {
 }
 
 impl Confined {
-    /// Whether the program may still be given work: what it sees is what a new one would see, and
-    /// this directory is a part of it.
-    pub fn is_current(&self, directory: &Path) -> bool {
-        self.view
-            .as_ref()
-            .is_none_or(|(confinement, view, witness)| {
-                witness.confirms(view, confinement) && view.shows(directory)
-            })
+    /// Whether the program may still be given work: what it sees is what a new one would see.
+    pub fn is_current(&self) -> bool {
+        let view = self.view.as_ref();
+        view.is_none_or(|(confinement, view, witness)| witness.confirms(view, confinement))
+    }
+
+    /// Whether this directory of the machine is a part of what it sees.
+    pub fn shows(&self, directory: &Path) -> bool {
+        let view = self.view.as_ref();
+        view.is_none_or(|(_, view, _)| view.shows(directory))
     }
 }
 
 /// A view that was built ahead, and a process in it that waits for what it is to execute. If it is
 /// dropped, both go.
 pub struct PreparedView {
-    confinement: Confinement,
+    confinement: SharedConfinement,
     view: ConfinedView,
     witness: ViewWitness,
     /// What connects it to the hosts that it may connect to.
@@ -134,7 +148,7 @@ pub struct PreparedView {
 
 impl PreparedView {
     /// Builds a view, in namespaces of its own.
-    pub fn build(confinement: &Confinement) -> Result<Self, Trouble> {
+    pub fn build(confinement: &SharedConfinement) -> Result<Self, Trouble> {
         let witness = ViewWitness::new(confinement);
         let view = ConfinedView::survey(confinement)
             .map_err(Trouble::at("list the sockets on which somebody listens"))?;
@@ -160,9 +174,14 @@ impl PreparedView {
         })
     }
 
-    /// Whether it is what would be built for this now.
-    pub fn suits(&self, confinement: &Confinement) -> bool {
-        self.confinement == *confinement && self.witness.confirms(&self.view, confinement)
+    /// Whether it is what would be built now.
+    pub fn is_current(&self) -> bool {
+        self.witness.confirms(&self.view, &self.confinement)
+    }
+
+    /// Wakes the process that waits in it: what it is to execute will come soon.
+    pub fn wake(&self) {
+        self.inhabitants.waiter.wake();
     }
 
     /// Opens a terminal of this view: our end, and the program's.
@@ -224,16 +243,15 @@ impl PreparedView {
 }
 
 /// Starts a program confined, at the highest level that can be had here: in a view that was built
-/// ahead, if that suits. `state` is where
-/// directories of ours are made if there is no better place.
+/// ahead, if there is one that suits. `state` is where directories of ours are made if there is no
+/// better place.
 pub fn launch(
     what: &Launch<'_>,
     held: &Hold<'_>,
-    (confinement, prepared): (&Confinement, Option<PreparedView>),
+    (confinement, mut prepared): (&SharedConfinement, Option<PreparedView>),
     state: &Path,
 ) -> Result<Confined, Trouble> {
     let mut reason = None;
-    let mut prepared = prepared.filter(|prepared| prepared.suits(confinement));
     let levels = Level::ALL.into_iter().rev();
     for level in levels.skip_while(|level| *level > confinement.most) {
         if level < confinement.require {
@@ -258,10 +276,8 @@ pub fn launch(
         };
         match started {
             Err(trouble) if confinement.watches_files && trouble.is_of_watching() => {
-                let unwatched = Confinement {
-                    watches_files: false,
-                    ..confinement.clone()
-                };
+                let mut unwatched = confinement.clone();
+                unwatched.to_mut().watches_files = false;
                 return launch(what, held, (&unwatched, None), state);
             }
             // The first trouble says why the level that was wanted most can't be had.
@@ -311,7 +327,7 @@ pub fn level(state: &Path) -> Result<ConfinementInForce, Trouble> {
         most: Level::Full,
         watches_files: false,
     };
-    let confined = launch(&what, &Hold::default(), (&confinement, None), state)?;
+    let confined = launch(&what, &Hold::default(), (&confinement.into(), None), state)?;
     let _ = rustix::process::waitpid(Some(confined.pid), WaitOptions::empty());
     let (init, in_force) = (confined.init, confined.in_force.clone());
     drop(confined); // and with it the lifeline

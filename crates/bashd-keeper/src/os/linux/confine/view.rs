@@ -236,7 +236,7 @@ impl ConfinedView {
     /// Mounts what only a member of the new pid namespace can mount, and makes the view the root.
     pub(super) fn finish() -> Result<(), Trouble> {
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        mounts::mount("proc", Path::new("proc"), flags, "").map_err(Trouble::at("mount /proc"))?;
+        mounts::mount("proc", Path::new("proc"), flags, "").map_err(Trouble::of_proc)?;
         let present = |list: &'static [&str]| {
             let places = list.iter().map(Path::new);
             places.filter(|place| place.symlink_metadata().is_ok())

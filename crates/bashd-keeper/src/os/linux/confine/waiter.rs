@@ -14,6 +14,7 @@ use super::super::launch::{Bonds, Hold, Launch, LaunchError, pointers};
 use super::super::passing::{self, MOST_DESCRIPTORS, ReceivedDescriptors, receive, send};
 use super::super::seclusion::seclude;
 use rustix::event::{PollFd, PollFlags};
+use rustix::net::SendFlags;
 use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -32,6 +33,7 @@ const FAILED: u8 = 1;
 /// What an order asks for.
 const EXECUTE: u8 = 0;
 const OPEN_TERMINAL: u8 = 1;
+const WAKE_UP: u8 = 2;
 
 /// Stands for a descriptor that travels beside an order.
 const TRAVELS: RawFd = -1;
@@ -134,6 +136,13 @@ impl WaiterPlace {
         }
     }
 
+    /// Has it look up: an order will follow. This is not answered.
+    pub(super) fn wake(&self) {
+        // One that was stopped keeps nobody waiting.
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let _ = rustix::net::send(&self.socket, &[WAKE_UP], flags);
+    }
+
     /// Has it open a terminal of its own view; returns both ends.
     pub(super) fn open_terminal(&self) -> Result<(OwnedFd, OwnedFd), LaunchError> {
         send(self.socket.as_fd(), &[OPEN_TERMINAL], &[]).map_err(lost)?;
@@ -190,6 +199,7 @@ extern "C" fn wait_inside(start: *mut c_void) -> c_int {
     let mut asked = [0];
     while let Ok((1, fds)) = receive(socket, &mut asked) {
         let failed = match asked {
+            [WAKE_UP] => continue,
             [OPEN_TERMINAL] => match open_terminal(socket) {
                 Ok(()) => continue,
                 Err(error) => Some((LaunchStep::Terminal, error.raw_os_error())),

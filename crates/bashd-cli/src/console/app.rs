@@ -437,9 +437,12 @@ impl App {
             && let Some(answer) = answering::answer_of(key)
             && let Some(question) = self.questions.pop_front()
         {
+            let answer = question.meant(answer);
             asked_elsewhere::said(answer).clone_into(&mut self.remark);
             let elsewhere = question.answer(answer).map(|id| (id, answer));
             self.answers.extend(elsewhere);
+        } else if let Some(question) = self.questions.front() {
+            question.scroll(key.code);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Jobs whose effects are held, or become real when they end, also if who started them is gone.
 
 use super::{HoldingEngine, bash, until};
-use bashd::changes::{ChangeState, Effects};
+use bashd::changes::{ChangeFailure, ChangeState, Effects};
 use bashd::{Engine, KeeperSource, Reply, Request};
 use bashd_testkit::as_each_user;
 use std::fs;
@@ -95,4 +95,68 @@ fn a_conflict_leaves_what_a_job_did_held() {
     assert_eq!(state(&site), Some(ChangeState::Held));
     assert_eq!(fs::read_to_string(root.join("one")).expect("it"), "mine");
     assert!(root.join("old").exists() && !root.join("two").exists());
+}
+
+#[test]
+fn what_somebody_removes_while_it_is_changed_does_not_come_back() {
+    as_each_user(|| {
+        let site = HoldingEngine::new();
+        let root = site.home.workspace();
+        let prepare =
+            "for name in kept gone moved edited; do echo $name >$name; done; mkdir d; echo x >d/x";
+        bash(prepare, &root);
+        let (reading, writing) = std::io::pipe().expect("a pipe");
+        let command = "echo 2 >>gone; echo 2 >>kept; mv moved renamed; mv edited changed; echo 2 >>changed; \
+                       echo 2 >>d/x; echo new >new; cat; echo end >end";
+        let request = Request::new(command).stdin_from(reading).background();
+        let reply = site.run(request.effects(Effects::Hold));
+        assert!(reply.job.is_some(), "{reply:?}");
+        let id = site.store().list().expect("changes")[0].id().to_owned();
+        let layer = site.home.state().join("changes").join(&id).join("0/upper");
+        until(|| layer.join("new").exists());
+        bash("rm gone; rm -r d", &root);
+        drop(writing);
+        until(|| state(&site) == Some(ChangeState::Held));
+        let all = bashd::changes::Moved::default();
+        let refused = site.store().apply(&id, &all);
+        let Err(ChangeFailure::Conflicts(conflicts)) = refused else {
+            panic!("{refused:?}")
+        };
+        let told: Vec<_> = conflicts
+            .iter()
+            .map(|one| {
+                (
+                    one.path.strip_prefix(&root).expect("below").to_owned(),
+                    one.why,
+                )
+            })
+            .collect();
+        // What was renamed unchanged is told from what was removed; of what was renamed and changed
+        // nothing can be told once its directory is another, so that is refused rather than lost.
+        let removed = "was removed by somebody else meanwhile";
+        let expected = ["changed", "d", "gone"].map(|name| (name.into(), removed));
+        assert_eq!(told, expected);
+        assert!(!root.join("gone").exists() && !root.join("d").exists());
+        let named: Vec<_> = ["kept", "renamed", "moved", "new", "end"]
+            .map(|name| root.join(name))
+            .into();
+        let some = bashd::changes::Moved {
+            paths: &named,
+            force: false,
+        };
+        site.store().apply(&id, &some).expect("the others");
+        assert!(root.join("renamed").exists() && !root.join("moved").exists());
+    });
+}
+
+#[test]
+fn what_is_renamed_and_changed_in_peace_is_no_conflict() {
+    let site = HoldingEngine::new();
+    let root = site.home.workspace();
+    bash("echo one >one; echo two >two; mkdir d; echo x >d/x", &root);
+    let id = site.hold("mv one three; echo 2 >>three; mv two d/two; echo 2 >>d/two; echo 2 >>d/x");
+    site.apply(&id);
+    assert!(
+        root.join("three").exists() && root.join("d/two").exists() && !root.join("one").exists()
+    );
 }

@@ -387,8 +387,12 @@ impl App {
     fn key(&mut self, key: &KeyEvent, size: (u16, u16)) {
         let now = Instant::now();
         if !self.questions.is_empty() {
-            self.decide(key, now);
-            self.pause.typed(now);
+            // Who scrolls through what they decide about does not type on.
+            let first = self.questions.front();
+            if !first.is_some_and(|question| question.scroll(key.code)) {
+                self.decide(key, now);
+                self.pause.typed(now);
+            }
             return;
         }
         self.pause.typed(now);
@@ -441,8 +445,6 @@ impl App {
             asked_elsewhere::said(answer).clone_into(&mut self.remark);
             let elsewhere = question.answer(answer).map(|id| (id, answer));
             self.answers.extend(elsewhere);
-        } else if let Some(question) = self.questions.front() {
-            question.scroll(key.code);
         }
     }
 

@@ -168,16 +168,17 @@ impl ConsoleQuestion {
         lines
     }
 
-    /// Scrolls by a key, if that is what the key is for.
-    pub(super) fn scroll(&self, key: KeyCode) {
+    /// Scrolls by a key; `false` if the key is for something else.
+    pub(super) fn scroll(&self, key: KeyCode) -> bool {
         let rows = self.scrolled.get();
         self.scrolled.set(match key {
             KeyCode::Up => rows.saturating_sub(1),
             KeyCode::Down => rows + 1,
             KeyCode::PageUp => rows.saturating_sub(PAGE),
             KeyCode::PageDown => rows + PAGE,
-            _ => return,
+            _ => return false,
         });
+        true
     }
 
     /// The first row that is shown, of so many in so much room.

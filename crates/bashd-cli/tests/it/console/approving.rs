@@ -111,7 +111,7 @@ fn what_a_command_did_is_shown_in_the_console_before_it_is_real() {
             "nothing of it is real"
         };
         tmux.until_that(said, |shown| {
-            if shown.contains("May this become real?") {
+            if shown.contains("o makes it real") {
                 tmux.keys(&[key]);
             }
             shown.contains(said)

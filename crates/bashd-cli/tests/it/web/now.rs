@@ -178,6 +178,8 @@ fn what_a_command_did_can_be_read_while_it_is_asked_about() {
     assert_eq!(asking.wait().unwrap().code(), Some(3));
     assert!(home.workspace().join("made").exists());
     // Nobody asks about it any more.
+    let id = row["id"].clone();
+    now.until(|row| row["id"] == id && row["state"] == "ended");
     assert_eq!(server.get(&visitor, &path).status, 404);
     let mut denied = ask("rm made");
     let row = now.until(|row| row["state"] == "asks" && row["command"] == "rm made");

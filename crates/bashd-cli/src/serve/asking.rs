@@ -50,6 +50,16 @@ pub(crate) async fn question_in_time(approval: &Approval) -> String {
     reading.unwrap_or_else(|_| approval.command.clone())
 }
 
+/// The reason alone, with what the command did if it is about that.
+pub(crate) async fn reason_in_time(approval: &Approval) -> String {
+    let message = &approval.objection.message;
+    let Some(effects) = approval.effects.clone() else {
+        return message.clone();
+    };
+    let reading = tokio::task::spawn_blocking(move || effects_question::text(&effects)).await;
+    format!("{message}\n\n{}", reading.unwrap_or_default())
+}
+
 /// What a choice means, for a person.
 pub(crate) fn meaning(approval: &Approval, answer: ApprovalAnswer) -> &'static str {
     // What is granted there are the things that the question names, whatever the command.

@@ -4,6 +4,7 @@ mod artifact;
 mod confined;
 mod confined_work;
 mod containers;
+mod effects;
 mod feed;
 mod first_pi;
 mod flood;
@@ -68,6 +69,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "confined-work",
         about: "builds and mass work on files in a confinement, without and with its files watched",
         run: confined_work::run,
+    },
+    Workload {
+        name: "effects",
+        about: "commands whose effects are held, applied and undone",
+        run: effects::run,
     },
     Workload {
         name: "proxied",

@@ -12,6 +12,8 @@ mod grants;
 pub use elsewhere::{AskingCalls, Watching};
 pub use grants::{Grant, Grants};
 
+use crate::changes::Change;
+use crate::feed::AskedEffects;
 use bashd_script::guard::Objection;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,10 +27,20 @@ pub struct Approval {
     pub command: String,
     /// Why it needs approval.
     pub objection: Objection,
+    /// What it did, if it ran and only that is not real yet.
+    pub effects: Option<Arc<ProposedEffects>>,
     answered: watch::Receiver<Option<ApprovalAnswer>>,
 }
 
 impl Approval {
+    /// What a person chooses from, in this order; the words that programs send.
+    pub fn choices(&self) -> &'static [(&'static str, ApprovalAnswer)] {
+        match self.effects {
+            Some(_) => &ApprovalAnswer::ABOUT_EFFECTS,
+            None => &ApprovalAnswer::CHOICES,
+        }
+    }
+
     /// Waits for the answer that counts, from any approver: a front end can then withdraw its
     /// question. Never ends if the call is over before.
     pub async fn answered(&self) -> ApprovalAnswer {
@@ -38,6 +50,22 @@ impl Approval {
             Some(answer) => answer,
             None => std::future::pending().await,
         }
+    }
+}
+
+/// What a command did to files, before it is real.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ProposedEffects {
+    /// The change, whose paths and contents can be read.
+    pub change: Change,
+    /// How it ended, what it was refused, and whom it spoke to.
+    pub told: AskedEffects,
+}
+
+impl ProposedEffects {
+    pub(crate) fn new(change: Change, told: AskedEffects) -> Arc<Self> {
+        Arc::new(Self { change, told })
     }
 }
 
@@ -64,6 +92,11 @@ impl ApprovalAnswer {
         ("always", Self::Always),
         ("deny", Self::Refused),
     ];
+
+    /// What a person chooses from who has seen what a command did: the next time it may do
+    /// something else.
+    pub const ABOUT_EFFECTS: [(&'static str, Self); 2] =
+        [("once", Self::Once), ("deny", Self::Refused)];
 
     /// The answer of a word; every other word is a no.
     pub fn of_word(word: &str) -> Self {

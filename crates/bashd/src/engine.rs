@@ -4,6 +4,7 @@
 //! stage's logic. Every future of an engine may be dropped at any time: the command that it waits
 //! for is then ended by its keeper.
 
+mod approving;
 mod at_terminal;
 mod drafting;
 mod effects;
@@ -56,6 +57,7 @@ use crate::run_id::RunId;
 use crate::running::Running;
 use crate::script::Script;
 use crate::urls::Expanded;
+use approving::EffectsAsking;
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
 use drafting::{BeforeStart, DraftParts, LONG_COMMAND};
@@ -344,17 +346,20 @@ impl EngineCore {
         let understood = self.understand(profile, call, entry)?;
         let ticket = self.place_in_line(profile, call, &understood.0);
         let expanding = self.expanded(profile, understood, &call.cancel);
-        let (accepted, expanded) = Box::pin(expanding).await?;
-        let Expanded {
-            request, command, ..
-        } = &*expanded;
-        let owner = owner_of(request);
-        entry.begin(profile, request, &owner);
+        let (accepted, mut expanded) = Box::pin(expanding).await?;
+        let owner = owner_of(&expanded.request);
+        entry.begin(profile, &expanded.request, &owner);
         if ticket.is_none() {
             self.keepers.alert(entry.id.as_str());
         }
         let destination = self.destination(profile, &expanded, &accepted)?;
-        let judgement = self.judged(profile, request, command).await?;
+        let judged = self.judged(profile, &expanded.request, &expanded.command);
+        let judgement = judged.await?;
+        let (asking, is_away) = (&mut expanded.request, destination.is_some());
+        let about_effects = self.ask_about_effects(profile, &judgement, asking, is_away)?;
+        let Expanded {
+            request, command, ..
+        } = &*expanded;
         // Nobody waits for a call that waits for a person.
         let asks = matches!(judgement.verdict, Verdict::Ask(_)) || !request.needs.is_empty();
         let ticket = ticket.filter(|_| !asks);
@@ -411,7 +416,7 @@ impl EngineCore {
         }
         let turn = (plan, ticket.as_ref());
         let carried_out = self.carry_out(turn, (&id, before), (request, call), watch);
-        let (plan, run) = Box::pin(carried_out).await?;
+        let (plan, mut run, proposed) = Box::pin(carried_out).await?;
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
             directory.clone_into(&mut entry.cwd);
         }
@@ -420,6 +425,17 @@ impl EngineCore {
         }
         let cwd_reset = self.keep_directory(profile, request, &owner, &run);
         drop(ticket);
+        if let Some((proposed, objection)) = proposed.zip(about_effects.as_ref()) {
+            let asking = EffectsAsking {
+                objection,
+                command,
+                entry,
+                call,
+                caller: &owner,
+                patience: permission::patience(request, &accepted),
+            };
+            Box::pin(self.settle_by_asking(proposed, &mut run, asking)).await;
+        }
         let outline = Outline::of(&plan, &run).await;
         let mut ending = self.concluded(profile, outline, run, accepted).await;
         self.note_shown(profile, &mut ending, cwd_reset);

@@ -190,6 +190,15 @@ impl Denied {
         }
     }
 
+    /// The denial of what a command did.
+    pub(crate) fn of_effects(rule: &str, message: String) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            message,
+            suggested_tool: None,
+        }
+    }
+
     /// The denial if a rule would ask and there is nobody to ask: it says how to allow the command.
     pub(crate) fn with_nobody_to_ask(judgement: &Judgement) -> Self {
         let mut denied = Self::from(judgement);

@@ -1,7 +1,7 @@
 // What waits for a person, first on the page: the rule, the part of the command that it is about,
 // and the four answers. Whoever answers first, here or elsewhere, the card goes.
 
-import { answerQuestion } from "./server.js";
+import { answerQuestion, readEffects } from "./server.js";
 import { sessionOf } from "./list.js";
 import { node, visible } from "./words.js";
 
@@ -10,6 +10,12 @@ const ANSWERS = [
   ["session", "Allow in this session", "s", ""],
   ["always", "Always allow", "A", ""],
   ["deny", "Deny", "d", "danger"],
+];
+
+// About what a command did there are two: the next time it may do something else.
+const ANSWERS_ABOUT_EFFECTS = [
+  ["once", "Make it real", "o", "main"],
+  ["deny", "Discard it", "d", "danger"],
 ];
 
 // A question that has only just come up is not answered by a click for something else.
@@ -65,7 +71,8 @@ export class AskCards {
     said.setAttribute("role", "status");
     const buttons = node("div", "buttons");
     const give = (answer) => this.give(row.id, answer, buttons, said);
-    for (const [answer, text, key, look] of ANSWERS) {
+    const answers = row.question.effects ? ANSWERS_ABOUT_EFFECTS : ANSWERS;
+    for (const [answer, text, key, look] of answers) {
       const button = node("button", look, text);
       button.type = "button";
       button.dataset.answer = answer;
@@ -77,13 +84,15 @@ export class AskCards {
     buttons.append(said);
     setTimeout(() => enable(buttons, true), PAUSE);
     card.addEventListener("keydown", (event) => {
-      const found = ANSWERS.find((one) => one[2] === event.key);
+      const found = answers.find((one) => one[2] === event.key);
       if (!found || event.ctrlKey || event.altKey || event.metaKey || buttons.firstChild.disabled) return;
       event.preventDefault();
       event.stopPropagation();
       give(found[0]);
     });
-    card.append(title, marked(row.command, row.question.part), node("p", "meta", visible(about.join(" · "))), buttons);
+    card.append(title, marked(row.command, row.question.part));
+    if (row.question.effects) card.append(effects(row.id));
+    card.append(node("p", "meta", visible(about.join(" · "))), buttons);
     return card;
   }
 
@@ -102,6 +111,18 @@ export class AskCards {
 
 function enable(buttons, isOn) {
   for (const button of buttons.querySelectorAll("button")) button.disabled = !isOn;
+}
+
+/** What a command did, before it is real: its paths, what it was refused, and the difference. */
+function effects(id) {
+  const text = node("pre", "effects", "…");
+  text.tabIndex = 0;
+  text.setAttribute("aria-label", "What it did");
+  readEffects(id).then(
+    ({ lines }) => text.replaceChildren(...lines.map((line) => node("span", line.tone, `${visible(line.text)}\n`))),
+    (error) => text.replaceChildren(error.message),
+  );
+  return text;
 }
 
 /** A command with carets under the part that is meant. */

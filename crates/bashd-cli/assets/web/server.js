@@ -48,6 +48,7 @@ async function post(path, value, signal) {
 export const describe = async (id) => (await ask(`/api/runs/${id}`)).json();
 export const tree = async (id) => (await ask(`/api/runs/${id}/tree`)).json();
 export const doTo = (id, deed, value = {}, signal) => post(`/api/runs/${id}/${deed}`, value, signal);
+export const readEffects = async (id) => (await ask(`/api/asks/${id}`)).json();
 export const answerQuestion = (id, answer) => post(`/api/asks/${id}`, { answer });
 
 /** A slice of a run's output, with its place. */

@@ -26,7 +26,8 @@ impl CanBeAsked for TurnClient {
         self: Arc<Self>,
         approval: Approval,
     ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> {
-        let options = ApprovalAnswer::CHOICES.map(|(word, answer)| {
+        let choices = approval.choices().iter();
+        let options = choices.map(|(word, answer)| {
             let kind = match answer {
                 ApprovalAnswer::Once => PermissionOptionKind::AllowOnce,
                 ApprovalAnswer::Session | ApprovalAnswer::Always => {
@@ -36,21 +37,16 @@ impl CanBeAsked for TurnClient {
                     PermissionOptionKind::RejectOnce
                 }
             };
-            PermissionOption::new(word, asking::meaning(&approval, answer), kind)
+            PermissionOption::new(*word, asking::meaning(&approval, *answer), kind)
         });
-        let objection = &approval.objection;
-        let question = format!(
-            "{} ({})\n\n{}",
-            objection.message, objection.rule, approval.command
-        );
-        let fields = ToolCallUpdateFields::new()
-            .status(ToolCallStatus::Pending)
-            .content(vec![question.into()]);
-        let tool_call = ToolCallUpdate::new(self.tool_call.clone(), fields);
-        let request =
-            RequestPermissionRequest::new(self.session.clone(), tool_call, options.to_vec());
-        let asked = self.connection.send_request(request);
+        let options: Vec<_> = options.collect();
         Box::pin(async move {
+            let fields = ToolCallUpdateFields::new()
+                .status(ToolCallStatus::Pending)
+                .content(vec![question(&approval).await.into()]);
+            let tool_call = ToolCallUpdate::new(self.tool_call.clone(), fields);
+            let request = RequestPermissionRequest::new(self.session.clone(), tool_call, options);
+            let asked = self.connection.send_request(request);
             match asked.block_task().await.map(|answer| answer.outcome) {
                 Ok(RequestPermissionOutcome::Selected(chosen)) => {
                     ApprovalAnswer::of_word(&chosen.option_id.0)
@@ -59,4 +55,15 @@ impl CanBeAsked for TurnClient {
             }
         })
     }
+}
+
+async fn question(approval: &Approval) -> String {
+    if approval.effects.is_some() {
+        return asking::question_in_time(approval).await;
+    }
+    let objection = &approval.objection;
+    format!(
+        "{} ({})\n\n{}",
+        objection.message, objection.rule, approval.command
+    )
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 pub(crate) enum EffectsName {
     Now,
     Undoable,
+    Ask,
     Hold,
 }
 
@@ -18,6 +19,7 @@ impl From<EffectsName> for Effects {
         match name {
             EffectsName::Now => Self::Now,
             EffectsName::Undoable => Self::Undoable,
+            EffectsName::Ask => Self::Ask,
             EffectsName::Hold => Self::Hold,
         }
     }

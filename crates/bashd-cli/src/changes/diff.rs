@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::for_people;
 use crate::print::{BufferedStdout, Paint};
-use bashd::changes::{ChangedPath, PathSide};
+use bashd::changes::{ChangedPath, EffectKind, PathSide};
 use similar::{ChangeTag, TextDiff};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -22,32 +22,99 @@ enum SideText {
     Binary,
 }
 
+/// How a line is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DiffTone {
+    Title,
+    Plain,
+    Good,
+    Bad,
+    Warning,
+    Faint,
+}
+
+impl DiffTone {
+    /// That of what happened to a path.
+    pub(super) fn of(kind: EffectKind) -> Self {
+        match kind {
+            EffectKind::Created => Self::Good,
+            EffectKind::Modified => Self::Warning,
+            EffectKind::Deleted => Self::Bad,
+        }
+    }
+
+    /// Its name, for the page.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Title => "title",
+            Self::Plain => "plain",
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Warning => "warning",
+            Self::Faint => "faint",
+        }
+    }
+}
+
+/// One line.
+#[derive(Debug, Clone)]
+pub(crate) struct DiffLine {
+    pub(crate) tone: DiffTone,
+    pub(crate) text: String,
+}
+
+impl DiffLine {
+    pub(super) fn new(tone: DiffTone, text: impl Into<String>) -> Self {
+        Self {
+            tone,
+            text: text.into(),
+        }
+    }
+}
+
 /// Writes the difference of a path.
 pub(super) fn write(
     path: &ChangedPath,
     directory: &Path,
     page: &mut BufferedStdout,
 ) -> Result<(), Failure> {
+    for line in of(path, directory) {
+        let paint = match line.tone {
+            DiffTone::Title => Some(Paint::Title),
+            DiffTone::Good => Some(Paint::Good),
+            DiffTone::Bad => Some(Paint::Bad),
+            DiffTone::Plain | DiffTone::Warning | DiffTone::Faint => None,
+        };
+        let line = paint.map_or(line.text.clone(), |paint| page.paint(paint, &line.text));
+        page.line(line)?;
+    }
+    Ok(())
+}
+
+/// The difference of a path.
+pub(super) fn of(path: &ChangedPath, directory: &Path) -> Vec<DiffLine> {
     // A directory is the way to its files, unless it is empty or has other attributes.
     if path.is_directory() && path.remarks().is_empty() && path.below > 0 {
-        return Ok(());
+        return Vec::new();
     }
     let short = path.path.strip_prefix(directory).unwrap_or(&path.path);
     let name = for_people::one_line(&short.to_string_lossy());
-    let title = page.paint(Paint::Title, &format!("diff --git a/{name} b/{name}"));
-    page.line(title)?;
+    let title = format!("diff --git a/{name} b/{name}");
+    let mut found = vec![DiffLine::new(DiffTone::Title, title)];
+    let mut say = |text: String| found.push(DiffLine::new(DiffTone::Plain, text));
     match (&path.old, &path.new) {
-        (None, Some(new)) => page.line(format_args!("new file mode {}", git_mode(new)))?,
-        (Some(old), None) => page.line(format_args!("deleted file mode {}", git_mode(old)))?,
+        (None, Some(new)) => say(format!("new file mode {}", git_mode(new))),
+        (Some(old), None) => say(format!("deleted file mode {}", git_mode(old))),
         (Some(old), Some(new)) if git_mode(old) != git_mode(new) => {
-            page.line(format_args!("old mode {}", git_mode(old)))?;
-            page.line(format_args!("new mode {}", git_mode(new)))?;
+            say(format!("old mode {}", git_mode(old)));
+            say(format!("new mode {}", git_mode(new)));
         }
         _ => {}
     }
     let (old, new) = (text(path.old.as_ref()), text(path.new.as_ref()));
     let (SideText::Lines(old), SideText::Lines(new)) = (old, new) else {
-        return page.line(format_args!("Binary files a/{name} and b/{name} differ"));
+        say(format!("Binary files a/{name} and b/{name} differ"));
+        return found;
     };
     let header = |side: &Option<PathSide>, letter: char| match side {
         Some(_) => format!("{letter}/{name}"),
@@ -56,17 +123,15 @@ pub(super) fn write(
     let diff = lines(&old, &new);
     let mut unified = diff.unified_diff();
     unified.header(&header(&path.old, 'a'), &header(&path.new, 'b'));
-    for line in unified.to_string().lines() {
-        let paint = match line.as_bytes().first() {
-            Some(b'+') => Some(Paint::Good),
-            Some(b'-') => Some(Paint::Bad),
-            _ => None,
+    found.extend(unified.to_string().lines().map(|line| {
+        let tone = match line.as_bytes().first() {
+            Some(b'+') => DiffTone::Good,
+            Some(b'-') => DiffTone::Bad,
+            _ => DiffTone::Plain,
         };
-        let line = for_people::one_line_keeping_blanks(line);
-        let line = paint.map_or(line.clone(), |paint| page.paint(paint, &line));
-        page.line(line)?;
-    }
-    Ok(())
+        DiffLine::new(tone, for_people::one_line_keeping_blanks(line))
+    }));
+    found
 }
 
 /// How many lines came and went.

@@ -1,8 +1,11 @@
 //! `bashd changes` and `bashd undo`: what commands changed in files, and what becomes of it.
 //!
-//! `diff` shows the lines that changed.
+//! `diff` shows the lines that changed, `question` what is shown to who decides about a change.
 
 mod diff;
+pub(crate) mod question;
+
+pub(crate) use diff::{DiffLine, DiffTone};
 
 use crate::args::{ChangesAction, ChangesOptions, ChangesShow, UndoOptions};
 use crate::exit_status::ExitStatus;

@@ -387,8 +387,12 @@ impl App {
     fn key(&mut self, key: &KeyEvent, size: (u16, u16)) {
         let now = Instant::now();
         if !self.questions.is_empty() {
-            self.decide(key, now);
-            self.pause.typed(now);
+            // Who scrolls through what they decide about does not type on.
+            let first = self.questions.front();
+            if !first.is_some_and(|question| question.scroll(key.code)) {
+                self.decide(key, now);
+                self.pause.typed(now);
+            }
             return;
         }
         self.pause.typed(now);
@@ -437,6 +441,7 @@ impl App {
             && let Some(answer) = answering::answer_of(key)
             && let Some(question) = self.questions.pop_front()
         {
+            let answer = question.meant(answer);
             asked_elsewhere::said(answer).clone_into(&mut self.remark);
             let elsewhere = question.answer(answer).map(|id| (id, answer));
             self.answers.extend(elsewhere);

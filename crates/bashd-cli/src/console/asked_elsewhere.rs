@@ -2,11 +2,13 @@
 //! nobody else wait for the person at it.
 
 use super::question::{ConsoleQuestion, QuestionSubject};
+use crate::changes::{DiffLine, question as effects_question};
 use crate::for_people::one_line;
 use crate::watched::{WatchedCalls, WatchedFilter, WatchedState};
 use bashd::Config;
 use bashd::approval::{ApprovalAnswer, AskingCalls, Watching};
-use bashd::feed::FeedReader;
+use bashd::changes::ChangeStore;
+use bashd::feed::{AskedEffects, FeedReader};
 use bashd::script::Span;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -22,6 +24,7 @@ pub(super) struct AskedElsewhere {
     feed: Option<FeedReader>,
     calls: WatchedCalls,
     questions: AskingCalls,
+    changes: ChangeStore,
     /// Says that somebody can answer.
     _watching: Option<Watching>,
     /// Calls whose question was handed on.
@@ -41,6 +44,7 @@ impl AskedElsewhere {
             feed,
             calls: WatchedCalls::default(),
             questions,
+            changes: ChangeStore::in_state(&config.state_dir),
             told: BTreeSet::new(),
             looked: None,
         }
@@ -84,12 +88,24 @@ impl AskedElsewhere {
                 message: asks.message.clone(),
                 instead: None,
                 whose: Some(whose),
+                effects: asks
+                    .effects
+                    .as_ref()
+                    .map(|told| self.effects_of(&call.id, told)),
             };
             let id = call.id.clone();
             new.push(ConsoleQuestion::of_call(id, call.begun.pid, subject));
         }
         self.told = asking;
         new
+    }
+
+    /// What a command of another process did: its change has the id of its call.
+    fn effects_of(&self, id: &str, told: &AskedEffects) -> Vec<DiffLine> {
+        match self.changes.find(id) {
+            Ok(change) => effects_question::of_change(&change, told),
+            Err(_) => Vec::new(),
+        }
     }
 
     /// Whether the question of a call is still open.

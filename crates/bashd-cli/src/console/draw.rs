@@ -6,7 +6,7 @@ use super::overlay::Overlay;
 use super::pager::{Pager, SeenRow};
 use super::palette;
 use super::prompt::PromptRows;
-use super::question::{self, ConsoleQuestion};
+use super::question::ConsoleQuestion;
 use crate::answering::NOT_YET;
 use crate::for_people;
 use crate::render::{self, Ink, InkStyle, Tone};
@@ -84,7 +84,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, paint: ColorUse) {
     }
     if let Some((question, is_answerable)) = app.question() {
         let keys = if is_answerable {
-            question::CHOICES.to_owned()
+            question.choices().to_owned()
         } else {
             format!(" {NOT_YET} ")
         };
@@ -160,8 +160,15 @@ fn draw_question(frame: &mut Frame<'_>, question: &ConsoleQuestion, keys: &str, 
         width,
         height,
     );
+    let room = usize::from(height.saturating_sub(2));
+    let first = question.first_row(rows.len(), room);
+    let rows: Vec<_> = rows.into_iter().skip(first).take(room).collect();
+    let title = match question.subject.effects {
+        Some(_) => " ! May this become real? ",
+        None => " ! May this run? ",
+    };
     let block = Block::bordered()
-        .title(" ! May this run? ")
+        .title(title)
         .title_bottom(keys)
         .border_style(style_of(Tone::Warning, paint));
     // Nothing stands beside it, so that nothing of it is read as part of something else.

@@ -112,7 +112,10 @@ impl PlainConsole {
     fn ask(&mut self, question: ConsoleQuestion) -> io::Result<()> {
         say("Approval needed:")?;
         say_all(&question.lines(usize::MAX))?;
-        say("Answer once, session, always or deny.")?;
+        say(match question.subject.effects {
+            Some(_) => "Answer once (it becomes real) or deny (it is discarded).",
+            None => "Answer once, session, always or deny.",
+        })?;
         self.questions.push_back(question);
         Ok(())
     }
@@ -197,7 +200,7 @@ impl PlainConsole {
 
     async fn line(&mut self, line: &str) -> io::Result<()> {
         if let Some(question) = self.questions.pop_front() {
-            let answer = ApprovalAnswer::of_word(line.trim());
+            let answer = question.meant(ApprovalAnswer::of_word(line.trim()));
             let asked = question.answer(answer);
             let said = match (asked, &self.elsewhere) {
                 (Some(id), Some(elsewhere)) => elsewhere.answer(&id, answer).await,

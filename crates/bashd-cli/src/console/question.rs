@@ -1,11 +1,14 @@
 //! A question to the person at the console: may this command run? It is about a call of this
 //! console, or of another bashd process.
 
+use crate::changes::{DiffLine, DiffTone, question};
 use crate::check::underline;
 use crate::for_people;
 use crate::render::{StyledLine, Tone, width};
 use bashd::approval::{Approval, ApprovalAnswer, Approver};
 use bashd::script::Span;
+use crossterm::event::KeyCode;
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +17,19 @@ use tokio::sync::{mpsc, oneshot};
 /// What the keys at a question do, in words.
 pub(super) const CHOICES: &str = " o once · s for this session · A always · d denies ";
 
+/// Likewise, at a question about what a command did.
+pub(super) const CHOICES_OF_EFFECTS: &str = " o makes it real · d discards it · ↑↓ scroll ";
+
+/// Rows of a page.
+const PAGE: usize = 10;
+
 /// A command that waits for an answer.
 pub(super) struct ConsoleQuestion {
     id: String,
     pub(super) subject: QuestionSubject,
     asker: QuestionAsker,
+    /// Rows that are scrolled past, of as many as were too many when it was drawn.
+    scrolled: Cell<usize>,
 }
 
 /// What is asked about.
@@ -32,6 +43,8 @@ pub(super) struct QuestionSubject {
     pub(super) instead: Option<String>,
     /// Whose call it is and where, if it is not of this console.
     pub(super) whose: Option<String>,
+    /// What the command did, if that is what it is about.
+    pub(super) effects: Option<Vec<DiffLine>>,
 }
 
 /// Who waits for the answer.
@@ -48,8 +61,8 @@ pub(super) fn approver(questions: mpsc::UnboundedSender<ConsoleQuestion>) -> App
     Arc::new(move |approval: Approval| {
         let (answer, answered) = oneshot::channel();
         let number = ASKED.fetch_add(1, Ordering::Relaxed);
-        let objection = approval.objection;
-        let question = ConsoleQuestion {
+        let (objection, effects) = (approval.objection, approval.effects);
+        let mut question = ConsoleQuestion {
             id: format!("own {number}"),
             subject: QuestionSubject {
                 command: approval.command,
@@ -58,12 +71,18 @@ pub(super) fn approver(questions: mpsc::UnboundedSender<ConsoleQuestion>) -> App
                 message: objection.message,
                 instead: objection.instead,
                 whose: None,
+                effects: None,
             },
             asker: QuestionAsker::Own(answer),
+            scrolled: Cell::new(0),
         };
-        let asked = questions.send(question);
+        let questions = questions.clone();
         Box::pin(async move {
-            if asked.is_err() {
+            if let Some(effects) = effects {
+                let reading = tokio::task::spawn_blocking(move || question::lines(&effects)).await;
+                question.subject.effects = Some(reading.unwrap_or_default());
+            }
+            if questions.send(question).is_err() {
                 return ApprovalAnswer::Nobody;
             }
             answered.await.unwrap_or(ApprovalAnswer::Nobody)
@@ -78,6 +97,7 @@ impl ConsoleQuestion {
             id,
             subject,
             asker: QuestionAsker::Elsewhere(pid),
+            scrolled: Cell::new(0),
         }
     }
 
@@ -107,6 +127,7 @@ impl ConsoleQuestion {
             message,
             instead,
             whose,
+            effects,
         } = &self.subject;
         let mut lines = Vec::new();
         let say = |lines: &mut Vec<StyledLine>, tone: Tone, text: &str| {
@@ -133,7 +154,55 @@ impl ConsoleQuestion {
         if let Some(instead) = instead.as_ref().filter(|text| !message.contains(*text)) {
             say(&mut lines, Tone::Faint, &format!("instead: {instead}"));
         }
+        for line in effects.iter().flatten() {
+            let tone = match line.tone {
+                DiffTone::Title => Tone::Command,
+                DiffTone::Plain => Tone::Plain,
+                DiffTone::Good => Tone::Good,
+                DiffTone::Bad => Tone::Bad,
+                DiffTone::Warning => Tone::Warning,
+                DiffTone::Faint => Tone::Faint,
+            };
+            lines.extend(StyledLine::new(tone, &*line.text).wrapped(columns));
+        }
         lines
+    }
+
+    /// Scrolls by a key; `false` if the key is for something else.
+    pub(super) fn scroll(&self, key: KeyCode) -> bool {
+        let rows = self.scrolled.get();
+        self.scrolled.set(match key {
+            KeyCode::Up => rows.saturating_sub(1),
+            KeyCode::Down => rows + 1,
+            KeyCode::PageUp => rows.saturating_sub(PAGE),
+            KeyCode::PageDown => rows + PAGE,
+            _ => return false,
+        });
+        true
+    }
+
+    /// The first row that is shown, of so many in so much room.
+    pub(super) fn first_row(&self, rows: usize, room: usize) -> usize {
+        let first = self.scrolled.get().min(rows.saturating_sub(room));
+        self.scrolled.set(first);
+        first
+    }
+
+    /// What the keys do.
+    pub(super) fn choices(&self) -> &'static str {
+        match self.subject.effects {
+            Some(_) => CHOICES_OF_EFFECTS,
+            None => CHOICES,
+        }
+    }
+
+    /// What an answer means here: what a command did is allowed for this time.
+    pub(super) fn meant(&self, answer: ApprovalAnswer) -> ApprovalAnswer {
+        if self.subject.effects.is_some() && answer.is_yes() {
+            ApprovalAnswer::Once
+        } else {
+            answer
+        }
     }
 
     /// Answers it, if it is of this console; else returns the id of the call to answer.

@@ -101,7 +101,10 @@ impl CallClient {
     pub(super) fn question(&self, arguments: &str, seal: &Seal) -> Option<InputRequiredResult> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let approval = open.as_ref()?;
-        let request = InputRequest::Elicitation(ElicitRequest::new(form(approval)?));
+        let request = InputRequest::Elicitation(ElicitRequest::new(form(
+            approval,
+            asking::question(approval),
+        )?));
         let requests = InputRequests::from([(QUESTION.to_owned(), request)]);
         let state = seal.close(&approval.command, arguments)?;
         let mut result = InputRequiredResult::from_request_state(state);
@@ -117,18 +120,25 @@ impl CanBeAsked for CallClient {
     ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> {
         Box::pin(async move {
             match &self.way {
+                Way::Answered(..) if approval.effects.is_some() => ApprovalAnswer::Nobody,
                 Way::Answered(command, answer) if *command == approval.command => *answer,
                 Way::Answered(..) => ApprovalAnswer::Refused,
                 Way::Nobody => ApprovalAnswer::Nobody,
-                Way::Now(peer) => match form(&approval) {
-                    Some(form) => {
-                        let asked = peer.create_elicitation_with_timeout(form, Some(TAKEN_BACK));
-                        asked
-                            .await
-                            .map_or(ApprovalAnswer::Refused, |result| answer_of(&result))
+                Way::Now(peer) => {
+                    let message = asking::question_in_time(&approval).await;
+                    match form(&approval, message) {
+                        Some(form) => {
+                            let asked =
+                                peer.create_elicitation_with_timeout(form, Some(TAKEN_BACK));
+                            asked
+                                .await
+                                .map_or(ApprovalAnswer::Refused, |result| answer_of(&result))
+                        }
+                        None => ApprovalAnswer::Nobody,
                     }
-                    None => ApprovalAnswer::Nobody,
-                },
+                }
+                // Its command has run, and a second call would run it again.
+                Way::Later if approval.effects.is_some() => ApprovalAnswer::Nobody,
                 Way::Later => {
                     let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                     *open = Some(approval);
@@ -181,15 +191,20 @@ fn answer_of(result: &ElicitResult) -> ApprovalAnswer {
 
 /// A form with one required choice and no default: a client can't fill it in by itself, and
 /// declines it where nobody is there.
-fn form(approval: &Approval) -> Option<ElicitRequestParams> {
-    let words = ApprovalAnswer::CHOICES.map(|(word, _)| word.to_owned());
-    let titles =
-        ApprovalAnswer::CHOICES.map(|(_, answer)| asking::meaning(approval, answer).to_owned());
-    let choice = EnumSchema::builder(words.into()).enum_titles(titles.into());
+fn form(approval: &Approval, message: String) -> Option<ElicitRequestParams> {
+    let choices = approval.choices().iter();
+    let words: Vec<String> = choices
+        .clone()
+        .map(|(word, _)| (*word).to_owned())
+        .collect();
+    let titles: Vec<String> = choices
+        .map(|(_, answer)| asking::meaning(approval, *answer).to_owned())
+        .collect();
+    let choice = EnumSchema::builder(words).enum_titles(titles);
     let form = ElicitationSchema::builder().required_enum_schema(CHOICE, choice.ok()?.build());
     Some(ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: asking::question(approval),
+        message,
         requested_schema: form.build().ok()?,
     })
 }

@@ -1,6 +1,6 @@
 //! Our requests to a client, and its answers: for its terminals, and for its user's approval.
 
-use crate::serve::asking::CanBeAsked;
+use crate::serve::asking::{self, CanBeAsked};
 use crate::serve::lines::Outbox;
 use bashd::approval::{Approval, ApprovalAnswer};
 use bashd::{ClientAnswer, ClientTerminal, NewTerminal, TerminalExit, TerminalOutput};
@@ -166,12 +166,12 @@ impl CanBeAsked for Requests {
         self: Arc<Self>,
         approval: Approval,
     ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> {
-        let params = json!({
-            "command": approval.command,
-            "rule": approval.objection.rule,
-            "message": approval.objection.message,
-        });
         Box::pin(async move {
+            let params = json!({
+                "command": approval.command,
+                "rule": approval.objection.rule,
+                "message": asking::reason_in_time(&approval).await,
+            });
             match self.request::<Approved>("approve", params).await {
                 Ok(Approved {
                     approved: true,

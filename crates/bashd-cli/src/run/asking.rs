@@ -47,10 +47,11 @@ fn ask(approval: &Approval) -> ApprovalAnswer {
     let lines = question.lines().map(for_people::one_line_keeping_blanks);
     let lines: Vec<String> = lines.collect();
     let _ = tcflush(&terminal, QueueSelector::IFlush);
-    Printer::err(&format!(
-        "{}\n\nonce, always (for exactly this command) or no? ",
-        lines.join("\n")
-    ));
+    let choices = match approval.effects {
+        Some(_) => "once (make it real) or no (discard it)?",
+        None => "once, always (for exactly this command) or no?",
+    };
+    Printer::err(&format!("{}\n\n{choices} ", lines.join("\n")));
     let mut line = String::new();
     match BufReader::new(terminal).read_line(&mut line) {
         Ok(1..) => answer_of(&line),

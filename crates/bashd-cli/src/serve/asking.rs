@@ -3,6 +3,7 @@
 //! A protocol only puts the question into its own words and reads the answer ([`CanBeAsked`]). The
 //! call brings its client along; one that brings nobody is denied what a rule wants approval for.
 
+use crate::changes::question as effects_question;
 use bashd::Call;
 use bashd::approval::{Approval, ApprovalAnswer};
 use std::pin::Pin;
@@ -21,19 +22,55 @@ pub(crate) trait CanBeAsked: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>;
 }
 
-/// The question, for a person.
+/// The question, for a person. About what a command did, it reads the files that changed.
 pub(crate) fn question(approval: &Approval) -> String {
     let objection = &approval.objection;
+    if let Some(effects) = &approval.effects {
+        return format!(
+            "May what this command did become real?\n\n{}\n\n{} ({})\n\n{}",
+            approval.command,
+            objection.message,
+            objection.rule,
+            effects_question::text(effects)
+        );
+    }
     format!(
         "May this command run?\n\n{}\n\n{} ({})",
         approval.command, objection.message, objection.rule
     )
 }
 
+/// Likewise, on a thread of its own where files are read for it.
+pub(crate) async fn question_in_time(approval: &Approval) -> String {
+    if approval.effects.is_none() {
+        return question(approval);
+    }
+    let asked = approval.clone();
+    let reading = tokio::task::spawn_blocking(move || question(&asked)).await;
+    reading.unwrap_or_else(|_| approval.command.clone())
+}
+
+/// The reason alone, with what the command did if it is about that.
+pub(crate) async fn reason_in_time(approval: &Approval) -> String {
+    let message = &approval.objection.message;
+    let Some(effects) = approval.effects.clone() else {
+        return message.clone();
+    };
+    let reading = tokio::task::spawn_blocking(move || effects_question::text(&effects)).await;
+    format!("{message}\n\n{}", reading.unwrap_or_default())
+}
+
 /// What a choice means, for a person.
 pub(crate) fn meaning(approval: &Approval, answer: ApprovalAnswer) -> &'static str {
     // What is granted there are the things that the question names, whatever the command.
     let is_for_things = approval.objection.rule == "confinement";
+    if approval.effects.is_some() {
+        return if answer.is_yes() {
+            "Make it real (bashd undo takes it back)"
+        } else {
+            "Discard it: nothing of it becomes real"
+        };
+    }
     match answer {
         ApprovalAnswer::Once if is_for_things => "Allow it this once",
         ApprovalAnswer::Session if is_for_things => "Allow it for this session",

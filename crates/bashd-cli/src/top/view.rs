@@ -6,6 +6,7 @@ use crate::check::underline;
 use crate::for_people::{cut, duration, fitting, one_line, rows, size};
 use crate::render::{StyledLine, Tone};
 use crate::watched::{WatchedCall, WatchedState};
+use bashd::feed::AskedEffects;
 use bashd::ledger::Timestamp;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -179,10 +180,27 @@ fn details(call: &WatchedCall, columns: usize, colours: TopColours) -> Vec<Line<
         WatchedState::Ended(ended) => ended.error.as_deref().map(one_line).unwrap_or_default(),
         _ => String::new(),
     };
+    let effects = asks.and_then(|asks| asks.effects.as_ref());
+    let last = match effects {
+        Some(effects) => format!("{last}. {}", deed_of(effects, &call.id)),
+        None => last,
+    };
     // One decides by it, so it is whole.
     let reason = rows(&last, columns).into_iter().take(REASON);
     lines.extend(reason.map(|row| Line::from(Span::styled(row, warning))));
     lines
+}
+
+/// What a command did that somebody is asked about, in a line.
+fn deed_of(effects: &AskedEffects, id: &str) -> String {
+    let mut parts = vec![format!("{}; {}", effects.ending, effects.changed)];
+    for (title, lines) in [("refused", &effects.refused), ("hosts", &effects.hosts)] {
+        if !lines.is_empty() {
+            parts.push(format!("{title}: {}", one_line(&lines.join("; "))));
+        }
+    }
+    parts.push(format!("look: bashd changes show {id} --diff"));
+    parts.join(" · ")
 }
 
 /// The line of a command that a part of it is in, and the marks under that part; both begin so

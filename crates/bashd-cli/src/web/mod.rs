@@ -10,6 +10,7 @@ pub(crate) mod access;
 mod answer;
 mod assets;
 mod browsers;
+mod effects;
 mod listening;
 mod now;
 mod opening;
@@ -28,6 +29,7 @@ use crate::settings::ConfigInForce;
 use crate::signals::Signals;
 use access::WebAccess;
 use bashd::CancellationToken;
+use bashd::changes::ChangeStore;
 use browsers::Browsers;
 use listening::WebListener;
 use now::NowBoard;
@@ -41,6 +43,7 @@ pub(crate) struct WebServer {
     browsers: Browsers,
     board: Arc<NowBoard>,
     runs: RunDesk,
+    changes: ChangeStore,
     /// Where people find it, without the token.
     base: String,
     printer: Printer,
@@ -85,6 +88,7 @@ pub(crate) fn web(
             browsers,
             board: NowBoard::new(config),
             runs: RunDesk::of(config),
+            changes: ChangeStore::in_state(&config.state_dir),
             base: listener.base(&arguments.allow_origin),
             printer: printer.clone(),
             stop: stop.clone(),

@@ -4,7 +4,7 @@
 use super::access::{self, TurnedAway};
 use super::answer::{self, WebAnswer};
 use super::runs::{NotDone, SliceWish};
-use super::{WebServer, assets, browsers};
+use super::{WebServer, assets, browsers, effects};
 use crate::serve::door::Guest;
 use bashd::approval::ApprovalAnswer;
 use bashd::feed::FeedPlace;
@@ -98,6 +98,7 @@ async fn admitted(server: &Arc<WebServer>, request: Request<Incoming>) -> WebAns
             Ok(wish) => shown(server.runs.do_to(id, deed, wish).await),
             Err(refusal) => refusal,
         },
+        (false, ["asks", id]) => shown(effects::asked(server, id).await),
         (true, ["asks", id]) => decide(server, id, request).await,
         _ => answer::plain(StatusCode::NOT_FOUND, "there is nothing here\n"),
     }

@@ -1,6 +1,7 @@
 //! A row of the list: what is known of one call, from the feed and from its job.
 
 use crate::watched::{WatchedCall, WatchedState};
+use bashd::feed::AskedEffects;
 use bashd::jobs::{Job, JobKind, JobState};
 use serde::Serialize;
 
@@ -44,9 +45,16 @@ struct RowQuestion {
     message: String,
     /// The part of the command that it is about, in characters as scripts count them.
     part: Option<(usize, usize)>,
+    /// What the command did, if that is what it is about.
+    effects: Option<AskedEffects>,
 }
 
 impl NowRow {
+    /// What its command did, if it asks about that.
+    pub(super) fn asked_effects(&self) -> Option<AskedEffects> {
+        self.question.as_ref()?.effects.clone()
+    }
+
     /// Whether it is under way.
     pub(super) fn is_live(&self) -> bool {
         !matches!(self.state, "ended" | "lost")
@@ -72,6 +80,7 @@ fn of_call(call: &WatchedCall, job: Option<&Job>) -> NowRow {
                 rule: asks.rule.clone(),
                 message: asks.message.clone(),
                 part: asks.part.and_then(|part| units(&begun.command, part)),
+                effects: asks.effects.clone(),
             });
             "asks"
         }

@@ -42,6 +42,12 @@ const cases = {
       const { code } = await asking.done;
       assert(code === 126, `it ended with ${code}`);
       await page.locator("#asks").waitFor({ state: "hidden" });
+      const looking = bashdAside(["run", "--effects", "ask", "echo '<b>new' >made-here"]);
+      await page.locator(".ask .effects .good", { hasText: "+<b>new" }).waitFor();
+      assert(!fs.existsSync("made-here"), "it was real before anybody looked");
+      await answer(page, "Make it real");
+      assert((await looking.done).code === 0 && fs.existsSync("made-here"), "it is not real");
+      await page.locator("#asks").waitFor({ state: "hidden" });
       await page.locator("#run-end").click();
       await page.locator("#ending-yes").click();
       await page.locator("#ending-said", { hasText: "it was ended" }).waitFor();

@@ -287,6 +287,35 @@ fn what_a_rule_asks_the_clients_user_decides() {
 }
 
 #[test]
+fn what_a_prompt_did_is_real_when_the_clients_user_allows_it() {
+    let home = crate::effects::held_home();
+    let command = "echo new >made";
+    let arguments = ["--effects", "ask"];
+    let Some(seen) = sdk(&home, "forbid", command, &arguments) else {
+        return;
+    };
+    assert_eq!(seen.tool_call["rawOutput"]["denied"]["rule"], "effects");
+    assert_eq!(seen.tool_call["rawOutput"]["changes"]["state"], "discarded");
+    assert_eq!(seen.tool_call["status"], "failed");
+    assert!(!home.workspace().join("made").exists());
+    let seen = sdk(&home, "permit", command, &arguments).unwrap();
+    let question = seen.asked[0]["toolCall"]["content"][0]["content"]["text"].as_str();
+    let question = question.unwrap();
+    for part in ["become real?", command, "A made", "+new"] {
+        assert!(question.contains(part), "{part}: {question}");
+    }
+    let kinds = seen.asked[0]["options"].as_array().unwrap().iter();
+    let kinds: Vec<_> = kinds.map(|option| option["kind"].clone()).collect();
+    assert_eq!(kinds, ["allow_once", "reject_once"]);
+    assert_eq!(seen.tool_call["status"], "completed");
+    assert_eq!(seen.tool_call["rawOutput"]["changes"]["state"], "applied");
+    assert!(home.workspace().join("made").exists());
+    let seen = sdk(&home, "abort_permission", "rm made", &arguments).unwrap();
+    assert_eq!(seen.log, ["permission"]);
+    assert!(home.workspace().join("made").exists());
+}
+
+#[test]
 fn what_a_prompt_needs_the_clients_user_grants() {
     let home = Home::new();
     let outside = home.root().join("outside");

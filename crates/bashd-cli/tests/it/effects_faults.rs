@@ -214,3 +214,69 @@ fn who_holds_the_lock_of_changes_delays_only_calls_that_hold_theirs() {
     assert_eq!(answer["data"]["exit_code"], 0, "{answer}");
     client.close();
 }
+
+/// What reaches the disk in which order, as the system was told: a loss of power may take away
+/// everything that was not synced, so nothing that is needed then may be unsynced when the first
+/// thing moves.
+#[test]
+fn the_journal_is_on_the_disk_before_the_first_thing_moves() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        loudly("strace is missing: the order in which changes reach the disk is NOT tested");
+        return;
+    }
+    let home = held_home();
+    let root = home.workspace();
+    fs::write(root.join("old"), "old").unwrap();
+    fs::write(root.join("gone"), "gone").unwrap();
+    let held = id(&run(
+        &home,
+        "hold",
+        "echo new >old; rm gone; echo made >made",
+    ));
+    for words in [["changes", "apply", &held], ["changes", "undo", &held]] {
+        let log = home.root().join("strace");
+        let calls = "trace=fsync,syncfs,rename,renameat,renameat2,unlink,unlinkat";
+        let traced = Command::new("strace")
+            .args(["-f", "-y", "-s", "400", "-e", calls, "-o"])
+            .arg(&log)
+            .arg(BASHD)
+            .args(words)
+            .env_clear()
+            .envs(home.env())
+            .current_dir(&root)
+            .output()
+            .unwrap();
+        assert!(traced.status.success(), "{}", text(&traced.stderr));
+        let log = fs::read_to_string(&log).unwrap();
+        let lines: Vec<&str> = log.lines().collect();
+        let places = |what: &[&str]| -> Vec<usize> {
+            let is_it = |line: &&str| what.iter().all(|part| line.contains(part));
+            let found = lines.iter().enumerate();
+            found
+                .filter(|(_, line)| is_it(line))
+                .map(|(at, _)| at)
+                .collect()
+        };
+        let only = |what: &[&str]| match *places(what) {
+            [at] => at,
+            ref other => panic!("{what:?} {other:?}:\n{log}"),
+        };
+        let journal = format!("journals/{held}");
+        let trades = places(&["renameat2(", "RENAME_"]);
+        assert_eq!(trades.len(), 3, "{log}");
+        // What the command wrote, the journal, its name: then things move, then the record says so.
+        let mut order = vec![
+            only(&["syncfs("]),
+            only(&["fsync(", &format!("{journal}.new>")]),
+            only(&["rename", &format!("{journal}.new\"")]),
+            only(&["fsync(", "/changes/journals>"]),
+        ];
+        order.extend(trades);
+        order.extend([
+            only(&["fsync(", "/record.new>"]),
+            only(&["rename", "/record.new\""]),
+            *places(&["unlink", &format!("{journal}\"")]).last().unwrap(),
+        ]);
+        assert!(order.is_sorted(), "{order:?}\n{log}");
+    }
+}

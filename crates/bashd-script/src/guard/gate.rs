@@ -3,7 +3,7 @@
 use super::ancestors::{Ancestors, no_ancestors};
 use super::interceptor::Interceptor;
 use super::safe_mode::{self, RunForm, SafeMode};
-use super::{Decision, Guard, Objection, Verdict};
+use super::{AskBy, Decision, Guard, Objection, Verdict};
 use crate::rewrite::Command;
 use crate::script::{Script, ScriptShape, Span};
 
@@ -100,7 +100,7 @@ impl Gate {
             suggested_tool = Some(interception.tool).filter(|_| !is_denied);
         }
         // Stable: of equally strict ones the first stays first.
-        objections.sort_by_key(|objection| std::cmp::Reverse(objection.decision));
+        objections.sort_by_key(Objection::severity);
         Judgement {
             verdict: Verdict::of(&objections),
             objections,
@@ -118,6 +118,7 @@ fn unreadable(text: &str) -> Option<Objection> {
     Some(Objection {
         rule: READABLE.to_owned(),
         decision: Decision::Deny,
+        ask: AskBy::Text,
         message: format!(
             "the command has a NUL byte, which no shell reads as it is written. {instead}"
         ),
@@ -136,5 +137,11 @@ impl Judgement {
             Verdict::Allow => None,
             Verdict::Ask(objection) | Verdict::Deny(objection) => Some(objection),
         }
+    }
+
+    /// The objection for which somebody is asked about what the command did.
+    pub fn about_effects(&self) -> Option<&Objection> {
+        let mut all = self.objections.iter();
+        all.find(|objection| objection.decision == Decision::Ask && objection.ask == AskBy::Effects)
     }
 }

@@ -52,7 +52,7 @@ mod user_rule;
 
 pub use ancestors::{Ancestor, Ancestors};
 pub use gate::{Gate, Judgement, READABLE};
-pub use user_rule::{Decision, UserRule};
+pub use user_rule::{AskBy, Decision, UserRule};
 
 use crate::script::{Bound, Script, Span};
 use ancestors::no_ancestors;
@@ -88,6 +88,9 @@ pub struct Objection {
     pub rule: String,
     /// What it wants: to ask, or to deny.
     pub decision: Decision,
+    /// If to ask: about what.
+    #[serde(skip_serializing_if = "AskBy::is_text")]
+    pub ask: AskBy,
     /// The rule's message, one line.
     pub message: String,
     /// What would be allowed instead, where the rule knows it.
@@ -99,11 +102,17 @@ pub struct Objection {
 }
 
 impl Objection {
+    /// The worst first. Who is asked before a command runs is asked before others.
+    fn severity(&self) -> (std::cmp::Reverse<Decision>, AskBy) {
+        (std::cmp::Reverse(self.decision), self.ask)
+    }
+
     /// One that wants somebody to be asked, of the whole text.
     pub fn asking(rule: &str, message: String) -> Self {
         Self {
             rule: rule.to_owned(),
             decision: Decision::Ask,
+            ask: AskBy::Text,
             message,
             instead: None,
             span: None,
@@ -324,7 +333,7 @@ impl Guard {
         // What was read speaks first: its message says more than the one about the limit.
         found.extend(script.bound.map(beyond_bounds));
         // Stable: of equally strict ones the first rule speaks first.
-        found.sort_by_key(|objection| std::cmp::Reverse(objection.decision));
+        found.sort_by_key(Objection::severity);
         found
     }
 
@@ -373,6 +382,7 @@ impl Rule {
         Objection {
             rule: self.name.to_owned(),
             decision,
+            ask: AskBy::Text,
             message: self.line(),
             instead: (!self.instead.is_empty()).then(|| self.instead.to_owned()),
             span: Some(span),
@@ -428,6 +438,7 @@ fn beyond_bounds(bound: Bound) -> Objection {
     Objection {
         rule: WITHIN_BOUNDS.to_owned(),
         decision: Decision::Deny,
+        ask: AskBy::Text,
         message: message.to_owned(),
         instead: None,
         span: None,

@@ -78,6 +78,51 @@ fn user_rules_match_over_the_view() {
 }
 
 #[test]
+fn who_is_asked_about_the_text_is_asked_before_what_it_did() {
+    const BOTH: &str = "
+[[rules]]
+name = 'effects-of-make'
+decision = 'ask'
+ask = 'effects'
+message = 'look'
+command = ['make', 'sudo']
+[[rules]]
+name = 'text-of-sudo'
+decision = 'ask'
+message = 'sure?'
+command = 'sudo'
+";
+    let gate = Gate {
+        guard: Guard::new([], &rules(BOTH)),
+        ..Gate::default()
+    };
+    let judged = |text: &str| {
+        let command = crate::rewrite::Command {
+            given: text.to_owned(),
+            to_run: text.to_owned(),
+            ..crate::rewrite::Command::default()
+        };
+        let judgement = gate.judge(&command);
+        let name = |objection: Option<&Objection>| objection.map(|found| found.rule.clone());
+        (name(judgement.objection()), name(judgement.about_effects()))
+    };
+    let (effects, text) = ("effects-of-make".to_owned(), "text-of-sudo".to_owned());
+    assert_eq!(
+        judged("make"),
+        (Some(effects.clone()), Some(effects.clone()))
+    );
+    assert_eq!(judged("make; sudo x"), (Some(text), Some(effects)));
+    assert_eq!(judged("ls"), (None, None));
+    let bad: UserRule =
+        toml::from_str("name='x'\ndecision='deny'\nask='effects'\nmessage='m'\ncommand='x'")
+            .expect("a rule");
+    assert!(
+        bad.problem()
+            .is_some_and(|text| text.contains("decision is not `ask`"))
+    );
+}
+
+#[test]
 fn the_strictest_decision_wins_and_of_equals_the_first() {
     let guard = Guard::new(["no_force_push", "no_blind_git_add"], &rules(OWN)).to_the_letter();
     assert_eq!(verdict(&guard, "git push").1, "ask-git");

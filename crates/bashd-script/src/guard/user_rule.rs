@@ -14,6 +14,9 @@ pub struct UserRule {
     pub name: String,
     /// What happens to a script that it matches.
     pub decision: Decision,
+    /// If it asks: about what.
+    #[serde(default)]
+    pub ask: AskBy,
     /// What the caller is told, one line.
     #[serde(default)]
     pub message: String,
@@ -48,6 +51,26 @@ pub enum Decision {
     Ask,
     /// It may not run.
     Deny,
+}
+
+/// What the approver of a command is shown; the earlier ones come first.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum AskBy {
+    /// Its text, before it runs.
+    #[default]
+    Text,
+    /// What it did to files, before that is real.
+    Effects,
+}
+
+impl AskBy {
+    /// Whether it is what rules ask by unless they say something else.
+    pub(super) fn is_text(&self) -> bool {
+        *self == Self::Text
+    }
 }
 
 impl Decision {
@@ -124,6 +147,12 @@ impl UserRule {
         if self.message.is_empty() && self.decision != Decision::Allow {
             return Some(format!("rule `{}` has no message", self.name));
         }
+        if self.ask == AskBy::Effects && self.decision != Decision::Ask {
+            return Some(format!(
+                "rule `{}` says what it asks about (ask), but its decision is not `ask`",
+                self.name
+            ));
+        }
         let (matching, passing) = match self.decision {
             Decision::Ask | Decision::Deny => (&self.examples.deny, &self.examples.allow),
             Decision::Allow => (&self.examples.allow, &self.examples.deny),
@@ -151,6 +180,7 @@ impl UserRule {
             rule: self.name.clone(),
             message: self.message.clone(),
             decision: self.decision,
+            ask: self.ask,
             instead: None,
             span: Some(span),
         })

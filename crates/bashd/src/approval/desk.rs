@@ -3,7 +3,7 @@
 
 use super::elsewhere::{AskingCalls, PostedQuestion};
 use super::grants::GrantKey;
-use super::{Approval, ApprovalAnswer, Approver, Grants};
+use super::{Approval, ApprovalAnswer, Approver, Grants, ProposedEffects};
 use crate::errand;
 use bashd_keeper::secrets::Secrets;
 use bashd_script::guard::Objection;
@@ -120,12 +120,33 @@ impl ApprovalDesk {
         (answer, warning)
     }
 
+    /// What somebody says who sees what a command did. That is for this time, whatever they say:
+    /// the next time it may do something else.
+    pub(crate) async fn decide_effects(
+        &self,
+        question: &ApprovalQuestion<'_>,
+        effects: Arc<ProposedEffects>,
+        own: Option<&Approver>,
+    ) -> ApprovalAnswer {
+        self.ask_showing(question, Some(effects), own).await
+    }
+
     /// Asks everybody; the first answer counts.
     async fn ask(&self, question: &ApprovalQuestion<'_>, own: Option<&Approver>) -> ApprovalAnswer {
+        self.ask_showing(question, None, own).await
+    }
+
+    async fn ask_showing(
+        &self,
+        question: &ApprovalQuestion<'_>,
+        effects: Option<Arc<ProposedEffects>>,
+        own: Option<&Approver>,
+    ) -> ApprovalAnswer {
         let (tell, answered) = watch::channel(None);
         let approval = Approval {
             command: question.command.to_owned(),
             objection: question.objection.clone(),
+            effects,
             answered,
         };
         let asked = self.ask_all(&approval, own);

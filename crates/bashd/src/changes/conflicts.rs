@@ -131,6 +131,7 @@ fn conflict(
         return Some("can't be looked at");
     };
     let why = match (step.here(), &now) {
+        (None, None) if step.is_contested => Some("was removed by somebody else meanwhile"),
         _ if step.is_contested => Some(CHANGED),
         (None, Some(_)) => Some("was made by somebody else meanwhile"),
         (Some(_), None) => Some("was removed by somebody else meanwhile"),

@@ -21,6 +21,13 @@ pub(super) fn is_opaque(directory: &OwnedFd) -> bool {
     found.is_ok() && value == b"y"
 }
 
+/// Whether something in a layer began as a copy of what was below it.
+pub(super) fn is_copy(directory: &OwnedFd, name: &OsStr) -> bool {
+    let names = names_of_extended(&at(directory, name));
+    let mark = [PREFIX, b"origin"].concat();
+    names.is_ok_and(|names| names.contains(&mark))
+}
+
 /// Takes away what the kernel noted in a layer, in something that will be a part of the real tree:
 /// its marks, and what says that something below is gone.
 pub(super) fn unmark(directory: &OwnedFd, name: &OsStr) -> io::Result<()> {

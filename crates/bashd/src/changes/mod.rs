@@ -10,9 +10,10 @@
 //! it costs depends on what changed.
 //!
 //! `record` is what is kept of a change, `listing` shows it path by path, `store` is the directory
-//! of all of them, in which `trading` applies and undoes them, and `tree` looks at files;
-//! `marks` is what the kernel notes in a layer.
+//! of all of them, in which `trading` applies and undoes them and `at_end` applies those of jobs,
+//! and `tree` looks at files; `marks` is what the kernel notes in a layer.
 
+mod at_end;
 mod conflicts;
 mod journal;
 mod layers;
@@ -43,22 +44,25 @@ pub enum Effects {
     Now,
     /// When the command ends, all of them or none, and they can be undone.
     Undoable,
+    /// When the command ends and the person who is asked has seen and allowed them; else never.
+    Ask,
     /// When somebody applies them.
     Hold,
 }
 
 impl Effects {
     /// Every mode.
-    pub const ALL: [Self; 3] = [Self::Now, Self::Undoable, Self::Hold];
+    pub const ALL: [Self; 4] = [Self::Now, Self::Undoable, Self::Ask, Self::Hold];
 
     /// Their names, in that order.
-    pub const NAMES: [&'static str; 3] = ["now", "undoable", "hold"];
+    pub const NAMES: [&'static str; 4] = ["now", "undoable", "ask", "hold"];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Now => "now",
             Self::Undoable => "undoable",
+            Self::Ask => "ask",
             Self::Hold => "hold",
         }
     }

@@ -6,8 +6,9 @@
 
 use super::marks;
 use super::record::{ChangeStep, LayerRecord, StepContent};
-use super::tree::{self, OpenedDirectory, is_directory, is_whiteout, kind_of, modified};
+use super::tree::{self, FileTime, OpenedDirectory, is_directory, is_whiteout, kind_of, modified};
 use rustix::fs::{FileType, Stat};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,6 +22,8 @@ pub(super) fn scan(number: usize, layer: &LayerRecord) -> io::Result<Vec<ChangeS
         number,
         layer,
         steps: Vec::new(),
+        orphans: Vec::new(),
+        gone: HashSet::new(),
     };
     scan.attributes(
         Path::new(""),
@@ -28,13 +31,26 @@ pub(super) fn scan(number: usize, layer: &LayerRecord) -> io::Result<Vec<ChangeS
         &tree::open_below(&real, Path::new(""))?,
     )?;
     scan.directory(Path::new(""), &upper, &real)?;
+    scan.contest_orphans();
     Ok(scan.steps)
+}
+
+/// What a rename leaves as it is: size and time of a file.
+type RenamedAs = (i64, FileTime);
+
+fn renamed_as(stat: &Stat) -> RenamedAs {
+    (stat.st_size, modified(stat))
 }
 
 struct LayerScan<'a> {
     number: usize,
     layer: &'a LayerRecord,
     steps: Vec<ChangeStep>,
+    /// Steps of copies whose original is not there: it was renamed by the command, or removed by
+    /// somebody else.
+    orphans: Vec<(usize, RenamedAs)>,
+    /// Files of the real tree that the command removed or renamed.
+    gone: HashSet<RenamedAs>,
 }
 
 impl LayerScan<'_> {
@@ -47,7 +63,8 @@ impl LayerScan<'_> {
             };
             let below = path.join(&name);
             if is_whiteout(&new) {
-                if old.is_some() {
+                if let Some(old) = old {
+                    self.gone.insert(renamed_as(&old));
                     self.tree(below, (upper, real), &name)?;
                 }
             } else if is_directory(&new) && old.as_ref().is_some_and(is_directory) {
@@ -60,11 +77,51 @@ impl LayerScan<'_> {
                     self.attributes(&below, &opened, &real)?;
                     self.directory(&below, &opened, &real)?;
                 }
-            } else if old.is_none_or(|old| !is_same((upper, &new), (real, &old), &name)) {
+            } else if let Some(old) = old {
+                if !is_same((upper, &new), (real, &old), &name) {
+                    self.tree(below, (upper, real), &name)?;
+                }
+            } else {
                 self.tree(below, (upper, real), &name)?;
+                self.note_orphan((upper, &new), real, &name)?;
             }
         }
         Ok(())
+    }
+
+    /// Notes a copy whose original is not there. A directory is never renamed in a layer, so it was
+    /// removed; a file may have been where nobody else touched its directory.
+    fn note_orphan(
+        &mut self,
+        (upper, new): (&OwnedFd, &Stat),
+        real: &OwnedFd,
+        name: &OsStr,
+    ) -> io::Result<()> {
+        if !marks::is_copy(upper, name) {
+            return Ok(());
+        }
+        let step = self.steps.len() - 1;
+        if is_directory(new) {
+            self.contest(step);
+        } else if modified(&rustix::fs::fstat(real)?) > self.layer.began {
+            self.orphans.push((step, renamed_as(new)));
+        }
+        Ok(())
+    }
+
+    /// What is a copy of nothing that the command removed was removed by somebody else.
+    fn contest_orphans(&mut self) {
+        for (step, as_found) in std::mem::take(&mut self.orphans) {
+            if !self.gone.contains(&as_found) {
+                self.contest(step);
+            }
+        }
+    }
+
+    fn contest(&mut self, step: usize) {
+        if let Some(step) = self.steps.get_mut(step) {
+            step.is_contested = true;
+        }
     }
 
     fn tree(

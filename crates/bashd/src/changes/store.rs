@@ -6,7 +6,7 @@ use super::layers::LayersInUse;
 use super::listing::{self, ChangedPath};
 use super::record::{ChangeRecord, Durability};
 use super::summary::ChangesSummary;
-use super::{layers, scan, summary, tree};
+use super::{layers, scan, tree};
 use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::confinement::HeldLayer;
 use bashd_keeper::file_lock::{LockKind, lock_within};
@@ -216,6 +216,10 @@ impl ChangeStore {
         self.directory.join(id).join("record")
     }
 
+    pub(super) fn exists(&self, id: &str) -> bool {
+        self.record_of(id).exists()
+    }
+
     pub(super) fn journals(&self) -> PathBuf {
         self.directory.join("journals")
     }
@@ -302,14 +306,7 @@ impl ChangeStore {
             Ok(())
         }) {
             Ok(change) => Ok(change.summary()),
-            Err(failure) => {
-                let mut summary = change.summary();
-                summary.conflicts = match failure {
-                    ChangeFailure::Conflicts(conflicts) => summary::told(&conflicts),
-                    ChangeFailure::Failed(error) => vec![error.to_string()],
-                };
-                Ok(summary)
-            }
+            Err(failure) => Ok(change.summary().not_applied(failure)),
         }
     }
 
@@ -330,7 +327,7 @@ impl ChangeStore {
         Ok(Some(Change::of(record)))
     }
 
-    fn read(&self, id: &str) -> Result<ChangeRecord> {
+    pub(super) fn read(&self, id: &str) -> Result<ChangeRecord> {
         let read = ChangeRecord::read(&self.record_of(id));
         read.map_err(|error| failed(format!("read the change {id}"), error))
     }
@@ -342,6 +339,7 @@ impl ChangeStore {
     /// Every change, the oldest first. What a process that died left undone is done first.
     pub fn list(&self) -> Result<Vec<Change>> {
         self.recover()?;
+        self.finish_jobs();
         let mut ids: Vec<_> = fs::read_dir(&self.directory)
             .into_iter()
             .flatten()
@@ -444,7 +442,8 @@ impl ChangeStore {
             .flatten()
         {
             let own = entry.path();
-            if !own.is_dir() || own == self.journals() || own.join("record").exists() {
+            let is_ours = own == self.journals() || own == self.at_end();
+            if !own.is_dir() || is_ours || own.join("record").exists() {
                 continue;
             }
             let record = ChangeRecord::read(&own.join(REMOVED));
@@ -498,7 +497,7 @@ impl ChangeStore {
 
     /// Removes a change. From the first moment on it is none any more: a half of it could be
     /// mistaken for what was kept.
-    fn remove(&self, record: &ChangeRecord) -> Result<()> {
+    pub(super) fn remove(&self, record: &ChangeRecord) -> Result<()> {
         let own = self.directory.join(&record.id);
         let _ = fs::rename(own.join("record"), own.join(REMOVED));
         let removed = layers::remove(record).and_then(|()| {
@@ -519,7 +518,7 @@ pub(super) fn now_ms() -> u64 {
 }
 
 /// Whether a command still has the layers of a change.
-fn is_in_use(record: &ChangeRecord, patience: Duration) -> bool {
+pub(super) fn is_in_use(record: &ChangeRecord, patience: Duration) -> bool {
     record.layers.iter().any(|layer| {
         let opened = tree::open(&layer.directory);
         opened.is_ok_and(|layer| lock_within(&layer, LockKind::Exclusive, patience).is_err())

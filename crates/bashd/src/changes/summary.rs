@@ -1,7 +1,7 @@
 //! A change in a few words, for replies.
 
 use super::listing::ChangedPath;
-use super::store::{Change, ChangeState, Conflict};
+use super::store::{Change, ChangeFailure, ChangeState, Conflict};
 use crate::profile::refusals::one_line;
 use serde::Serialize;
 use std::path::Path;
@@ -9,13 +9,16 @@ use std::path::Path;
 /// How many paths a reply has.
 const LISTED: usize = 20;
 
+/// The state of a change that was not allowed.
+const DISCARDED: &str = "discarded";
+
 /// What a command did to files, and whether that is real.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChangesSummary {
-    /// By which it is applied, discarded or undone; null if nothing changed.
+    /// By which it is applied, discarded or undone; null if nothing changed, or it is discarded.
     pub id: Option<String>,
-    /// `none`, `held`, `applied`, `undone` or `in_part`; `running` while its command runs,
+    /// `none`, `held`, `applied`, `undone`, `in_part` or `discarded`; `running` while its command runs,
     /// `unreadable` if it can't be looked through.
     pub state: String,
     /// Paths that are new.
@@ -90,11 +93,27 @@ impl ChangesSummary {
         }
     }
 
-    /// `2 created, 1 deleted; held as ID`.
-    pub fn line(&self) -> String {
-        let Some(id) = &self.id else {
-            return "no file changed".to_owned();
+    /// Why it was not applied, though it should have been.
+    pub(super) fn not_applied(self, failure: ChangeFailure) -> Self {
+        let conflicts = match failure {
+            ChangeFailure::Conflicts(conflicts) => told(&conflicts),
+            ChangeFailure::Failed(error) => vec![error.to_string()],
         };
+        Self { conflicts, ..self }
+    }
+
+    /// That it is gone, and why.
+    pub(crate) fn discarded(self, why: &str) -> Self {
+        Self {
+            id: None,
+            state: DISCARDED.to_owned(),
+            conflicts: vec![why.to_owned()],
+            ..self
+        }
+    }
+
+    /// `2 created, 1 deleted`.
+    pub(crate) fn counted(&self) -> String {
         let counts = [
             (self.created, "created"),
             (self.modified, "modified"),
@@ -104,7 +123,19 @@ impl ChangesSummary {
         let counts: Vec<_> = counts
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
-        let counts = counts.join(", ");
+        counts.join(", ")
+    }
+
+    /// `2 created, 1 deleted; held as ID`.
+    pub fn line(&self) -> String {
+        let counts = self.counted();
+        if self.state == DISCARDED {
+            let why = self.conflicts.join("; ");
+            return format!("{counts}: discarded, nothing of it is real, since {why}");
+        }
+        let Some(id) = &self.id else {
+            return "no file changed".to_owned();
+        };
         if self.state == ChangeState::Applied.name() {
             return format!("{counts}; `bashd undo {id}` takes it back");
         }
@@ -125,7 +156,7 @@ impl ChangesSummary {
 }
 
 /// Conflicts as a reply tells them, each on one line; of many the first, and how many more.
-pub(super) fn told(conflicts: &[Conflict]) -> Vec<String> {
+fn told(conflicts: &[Conflict]) -> Vec<String> {
     let line = |conflict: &Conflict| {
         let path = one_line(&conflict.path.to_string_lossy());
         format!("{path} {}", conflict.why)

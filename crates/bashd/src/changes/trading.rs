@@ -4,7 +4,10 @@
 use super::conflicts::{check, choose};
 use super::journal::{Journal, Passes, Stop, TradeWay};
 use super::record::{ChangeRecord, Durability, write_file};
-use super::store::{Change, ChangeFailure, ChangeStore, Moved, StoreLock, failed, missing, now_ms};
+use super::store::{
+    Change, ChangeFailure, ChangeState, ChangeStore, Moved, StoreLock, failed, missing, now_ms,
+};
+use super::summary::ChangesSummary;
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -15,6 +18,58 @@ impl ChangeStore {
     pub fn apply(&self, id: &str, which: &Moved<'_>) -> Result<Change, ChangeFailure> {
         let lock = self.lock()?;
         self.trade(&lock, (id, which), TradeWay::Forwards, &|| Ok(()))
+    }
+
+    /// What a command did, once it has ended, for somebody to look at; `None` if that is nothing.
+    pub(crate) fn propose(&self, id: &str) -> Result<Option<Change>> {
+        let lock = self.lock()?;
+        self.settled(&lock, id)
+    }
+
+    /// Applies what somebody has allowed. What somebody else decided meanwhile (`bashd changes`)
+    /// stays as it is; `None` if it is gone.
+    pub(crate) fn allow(&self, id: &str) -> Result<Option<ChangesSummary>> {
+        let lock = self.lock()?;
+        let Some(change) = self.undecided(&lock, id)? else {
+            return self.decided(&lock, id);
+        };
+        let traded = self.trade(&lock, (id, &Moved::default()), TradeWay::Forwards, &|| {
+            Ok(())
+        });
+        Ok(Some(match traded {
+            Ok(change) => change.summary(),
+            Err(failure) => change.summary().not_applied(failure),
+        }))
+    }
+
+    /// Removes what nobody has allowed. What somebody else applied meanwhile stays; `None` if it is
+    /// gone.
+    pub(crate) fn refuse(&self, id: &str) -> Result<Option<ChangesSummary>> {
+        let lock = self.lock()?;
+        if let Some(change) = self.undecided(&lock, id)? {
+            self.forget_journal(id);
+            self.remove(&change.record)?;
+            return Ok(None);
+        }
+        self.decided(&lock, id)
+    }
+
+    /// A change of which nothing was applied yet, or undone.
+    fn undecided(&self, lock: &StoreLock, id: &str) -> Result<Option<Change>> {
+        self.recover_locked(lock, &|| Ok(()));
+        if !self.exists(id) {
+            return Ok(None);
+        }
+        let change = self.settled(lock, id)?;
+        Ok(change.filter(|change| change.state() == ChangeState::Held))
+    }
+
+    fn decided(&self, lock: &StoreLock, id: &str) -> Result<Option<ChangesSummary>> {
+        if !self.exists(id) {
+            return Ok(None);
+        }
+        let change = self.settled(lock, id)?;
+        Ok(change.map(|change| change.summary()))
     }
 
     /// Takes back what was applied: all that was chosen, or nothing.

@@ -187,11 +187,11 @@ pub const KEYS: &[ConfigKey] = &[
     ),
     key(
         "effects.mode",
-        ValueKind::Choice(&["now", "undoable", "hold"]),
+        ValueKind::Choice(&["now", "undoable", "ask", "hold"]),
         "now",
         "when the effects of commands on files become real: `now`; `undoable`, when a command ends, and \
-         `bashd undo` takes them back; or `hold`, when somebody applies them. A call can only name a later one \
-         (docs/effects.md)",
+         `bashd undo` takes them back; `ask`, when it has ended and a person has seen and allowed them; or \
+         `hold`, when somebody applies them. A call can only name a later one (docs/effects.md)",
     ),
     key(
         "effects.max_age_days",

@@ -2,6 +2,7 @@
 //! what it did is found out when it has ended.
 
 use super::EngineCore;
+use super::approving::ProposedChange;
 use super::drafting::BeforeStart;
 use crate::changes::{ChangeStore, ChangesSummary, Effects, LayersInUse, made_for};
 use crate::config::Config;
@@ -25,6 +26,7 @@ pub(super) struct HeldRun {
     store: ChangeStore,
     id: String,
     in_use: LayersInUse,
+    mode: Effects,
     /// The session whose layers they are, by owner and name.
     session: Option<SessionName>,
 }
@@ -64,9 +66,12 @@ impl HeldSessions {
 /// Finishes what a process that died had begun to apply or undo, before anybody asks for it.
 pub(super) fn finish_what_is_left(config: &Config) {
     let store = ChangeStore::in_state(&config.state_dir);
-    if store.has_unfinished() {
+    if store.has_unfinished() || store.has_jobs() {
         // If it can't be finished, `bashd changes` says so.
-        let finishing = move || drop(store.recover());
+        let finishing = move || {
+            drop(store.recover());
+            store.finish_jobs_in_time();
+        };
         let _ = thread::Builder::new()
             .name("changes".to_owned())
             .spawn(finishing);
@@ -111,6 +116,7 @@ impl EngineCore {
                     store,
                     id,
                     in_use,
+                    mode: plan.effects,
                     session: Some(session.clone()),
                 };
                 return Ok((plan, Some(held)));
@@ -123,6 +129,7 @@ impl EngineCore {
         let limits = self.config.effects;
         let making = errand::wait(move |_| {
             store.recover()?;
+            store.finish_jobs();
             store.prune_now_and_then(limits.max_age, limits.total_bytes);
             store.prepare((&id, &command), &cwd, &layers, is_undoable)
         });
@@ -135,6 +142,7 @@ impl EngineCore {
             store: held_in,
             id: name,
             in_use,
+            mode: plan.effects,
             session,
         };
         Ok((plan, Some(held)))
@@ -146,11 +154,12 @@ impl EngineCore {
         held: HeldRun,
         run: &mut Result<PlanOutcome, RunFailure>,
         before: BeforeStart<'_>,
-    ) {
+    ) -> Option<ProposedChange> {
         let HeldRun {
             store,
             id,
             in_use,
+            mode,
             session,
         } = held;
         let is_session = session.is_some();
@@ -158,6 +167,15 @@ impl EngineCore {
             drop(in_use);
         }
         match run {
+            Ok(PlanOutcome::Ended(run)) if mode == Effects::Ask => {
+                let (name, looking) = (id.clone(), store.clone());
+                let settling = errand::wait(move |_| looking.propose(&name));
+                match in_time(settling, before).await {
+                    Ok(Some(change)) => return Some(ProposedChange::new(store, change)),
+                    Ok(None) => run.changes = Some(Box::new(ChangesSummary::none())),
+                    Err(error) => run.notes.push(held_as(&id, &error)),
+                }
+            }
             Ok(PlanOutcome::Ended(run)) => {
                 let name = id.clone();
                 let settling = errand::wait(move |_| {
@@ -167,16 +185,9 @@ impl EngineCore {
                         store.settle(&name)
                     }
                 });
-                let settled = tokio::select! {
-                    biased;
-                    settled = settling => done(settled),
-                    () = before.is_over(SETTLED_WITHIN) => Err(late()),
-                };
-                match settled {
+                match in_time(settling, before).await {
                     Ok(changes) => run.changes = Some(Box::new(changes)),
-                    Err(error) => run
-                        .notes
-                        .push(format!("its changes are held as {id}: {error}")),
+                    Err(error) => run.notes.push(held_as(&id, &error)),
                 }
             }
             Ok(PlanOutcome::Backgrounded(job)) => {
@@ -184,7 +195,22 @@ impl EngineCore {
                 if let Some(session) = &session {
                     self.held_sessions.end(session);
                 }
-                job.notes.push(ChangesSummary::running(id).line());
+                job.notes.push(match (mode, session) {
+                    (Effects::Undoable, None) => match store.apply_at_end(&id) {
+                        Ok(()) => {
+                            store.finish_at_end(&id);
+                            format!(
+                                "its changes become real when it ends; `bashd undo {id}` takes them back then"
+                            )
+                        }
+                        Err(error) => held_as(&id, &error),
+                    },
+                    (Effects::Ask, None) => format!(
+                        "nobody is asked about a job: its changes are held as {id}, and `bashd changes apply {id}` \
+                         applies them when it has ended"
+                    ),
+                    _ => ChangesSummary::running(id).line(),
+                });
             }
             Err(_) if is_session => {}
             Err(RunFailure::CancelledBeforeStart | RunFailure::TooManyJobs(_)) => {
@@ -195,6 +221,23 @@ impl EngineCore {
             }
             Err(RunFailure::Failed(..)) => {}
         }
+        None
+    }
+}
+
+fn held_as(id: &str, error: &Error) -> String {
+    format!("its changes are held as {id}: {error}")
+}
+
+/// What came of looking after a change, unless the call's time is over before.
+async fn in_time<T>(
+    settling: impl Future<Output = Result<Result<T>, errand::ErrandFailure>>,
+    before: BeforeStart<'_>,
+) -> Result<T> {
+    tokio::select! {
+        biased;
+        settled = settling => done(settled),
+        () = before.is_over(SETTLED_WITHIN) => Err(late()),
     }
 }
 
@@ -205,7 +248,7 @@ fn late() -> Error {
     Error::new(ErrorKind::Io, text)
 }
 
-fn done<T>(result: Result<Result<T>, errand::ErrandFailure>) -> Result<T> {
+pub(super) fn done<T>(result: Result<Result<T>, errand::ErrandFailure>) -> Result<T> {
     result.unwrap_or_else(|failure| {
         Err(Error::io(
             ErrorKind::Io,

@@ -6,7 +6,7 @@ use crate::approval::desk::ApprovalQuestion;
 use crate::call::Call;
 use crate::errand;
 use crate::error::{Error, ErrorKind};
-use crate::guard::{Judgement, Objection, Verdict};
+use crate::guard::{AskBy, Judgement, Objection, Verdict};
 use crate::ledger::LedgerEntry;
 use crate::near::is_near_or_missing;
 use crate::plan::confinement::granted::{self, NeededThing};
@@ -30,14 +30,21 @@ pub(super) fn asked<'a>(
     entry: &'a LedgerEntry<'a>,
     (request, accepted): (&Request, &Accepted),
 ) -> AskedText<'a> {
-    let limit = accepted.silence.map(|limit| limit.longest);
-    let limit = limit.unwrap_or(accepted.timeout);
-    let limit = limit.min(request.wait_max.unwrap_or(Duration::MAX));
+    let limit = patience(request, accepted);
     let begun = Instant::from_std(entry.begun());
     let until = begun
         .checked_add(limit)
         .unwrap_or_else(|| begun + LONGEST_QUESTION);
     (&command.to_run, entry, until)
+}
+
+/// How long somebody is waited for who happens to watch: as long as the call would wait for its
+/// command.
+pub(super) fn patience(request: &Request, accepted: &Accepted) -> Duration {
+    let limit = accepted.silence.map(|limit| limit.longest);
+    let limit = limit.unwrap_or(accepted.timeout);
+    let limit = limit.min(request.wait_max.unwrap_or(Duration::MAX));
+    limit.min(LONGEST_QUESTION)
 }
 
 /// No question is open for longer.
@@ -55,6 +62,8 @@ impl EngineCore {
         let objection = match &judgement.verdict {
             Verdict::Allow => return Ok(()),
             Verdict::Deny(_) => return Err(Ending::Denied(judgement.into())),
+            // It is asked about later.
+            Verdict::Ask(objection) if objection.ask == AskBy::Effects => return Ok(()),
             Verdict::Ask(objection) => objection,
         };
         let question = ApprovalQuestion {

@@ -2,6 +2,7 @@
 //! runs a second time with its files watched (`confinement.report = "retry"`).
 
 use super::EngineCore;
+use super::approving::ProposedChange;
 use super::drafting::BeforeStart;
 use crate::call::Call;
 use crate::config::RefusalReport;
@@ -10,6 +11,13 @@ use crate::plan::{Plan, StdinSource, Vessel};
 use crate::profile::reply::Ending;
 use crate::request::Request;
 use crate::run_id::RunId;
+
+/// A plan, what became of it, and what it did that somebody must allow.
+pub(super) type CarriedOut = (
+    Plan,
+    Result<PlanOutcome, RunFailure>,
+    Option<ProposedChange>,
+);
 
 impl EngineCore {
     pub(super) fn means<'a>(&'a self, ticket: Option<&'a TurnTicket>) -> exec::Means<'a> {
@@ -21,14 +29,14 @@ impl EngineCore {
     }
 
     /// What became of a plan: of the second one, if there was one. Its effects on files are
-    /// settled.
+    /// settled, but for those that somebody must allow.
     pub(super) async fn carry_out(
         &self,
         (plan, ticket): (Plan, Option<&TurnTicket>),
         (id, before): (&RunId, BeforeStart<'_>),
         (request, call): (&Request, &Call),
         mut watch: Option<&mut OutputWatch>,
-    ) -> Result<(Plan, Result<PlanOutcome, RunFailure>), Ending> {
+    ) -> Result<CarriedOut, Ending> {
         if let Some(watch) = &mut watch {
             watch.behind(plan.veil());
         }
@@ -36,10 +44,11 @@ impl EngineCore {
         let (plan, mut run) = self
             .run_or_repeat((plan, ticket), (request, call), watch)
             .await;
+        let mut proposed = None;
         if let Some(held) = held {
-            Box::pin(self.settle(held, &mut run, before)).await;
+            proposed = Box::pin(self.settle(held, &mut run, before)).await;
         }
-        Ok((plan, run))
+        Ok((plan, run, proposed))
     }
 
     async fn run_or_repeat(

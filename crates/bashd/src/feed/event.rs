@@ -99,6 +99,25 @@ pub struct CallAsks {
     /// the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<(usize, usize)>,
+    /// What the command did, if that is what it is about: the change has the id of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<AskedEffects>,
+}
+
+/// What a command did that somebody is asked about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AskedEffects {
+    /// How it ended, in words.
+    pub ending: String,
+    /// How much of what changed, in words.
+    pub changed: String,
+    /// What it was refused, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
+    /// The hosts that it spoke to, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 /// A call that has its reply.

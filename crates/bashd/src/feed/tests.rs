@@ -58,6 +58,7 @@ fn every_event_is_read_as_it_was_told() {
         rule: "no_force_push".into(),
         message: "loses history".into(),
         part: Some((2, 7)),
+        effects: None,
     };
     let ended = CallEnded {
         outcome: RecordedOutcome::Exited,

@@ -10,7 +10,9 @@ use super::{Ledger, Record, RecordedOutcome};
 use crate::engine::ItemRecord;
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit};
-use crate::feed::{self, CallAsks, CallBegun, CallEnded, Feed, FeedEvent, FeedRecord};
+use crate::feed::{
+    self, AskedEffects, CallAsks, CallBegun, CallEnded, Feed, FeedEvent, FeedRecord,
+};
 use crate::guard::Objection;
 use crate::profile::Profile;
 use crate::profile::reply::{Ending, Finished, TerminalProgress};
@@ -164,6 +166,16 @@ impl<'a> LedgerEntry<'a> {
 
     /// Tells the feed that it waits for a person, because of this text.
     pub(crate) fn ask(&self, objection: &Objection, judged: &str) {
+        self.ask_about(objection, judged, None);
+    }
+
+    /// Likewise, because of what the command did.
+    pub(crate) fn ask_about(
+        &self,
+        objection: &Objection,
+        judged: &str,
+        effects: Option<&AskedEffects>,
+    ) {
         self.feed.tell_with(|| {
             let told = self.shown(&self.command, feed::LONGEST_COMMAND);
             let part = objection
@@ -176,9 +188,24 @@ impl<'a> LedgerEntry<'a> {
                     let start = objection.span.map_or(0, |span| span.start);
                     place_of(part, start, &told)
                 }),
+                effects: effects.map(|effects| self.shown_effects(effects)),
             };
             FeedRecord::new(self.id.as_str(), Timestamp::now(), FeedEvent::Asks(asks))
         });
+    }
+
+    fn shown_effects(&self, effects: &AskedEffects) -> AskedEffects {
+        let shown = |lines: &[String]| {
+            let lines = lines.iter();
+            lines
+                .map(|line| self.shown(line, feed::LONGEST_REASON))
+                .collect()
+        };
+        AskedEffects {
+            refused: shown(&effects.refused),
+            hosts: shown(&effects.hosts),
+            ..effects.clone()
+        }
     }
 
     /// Tells the feed that the person allowed it.
@@ -333,6 +360,9 @@ fn outcome(ending: &Ending) -> RecordedOutcome {
 }
 
 fn outcome_of_run(finished: &Finished) -> RecordedOutcome {
+    if finished.denied.is_some() {
+        return RecordedOutcome::Denied;
+    }
     match (finished.ended_by, finished.exit) {
         (Some(EndedBy::Timeout), _) => RecordedOutcome::TimedOut,
         (Some(EndedBy::Cancel), _) => RecordedOutcome::Cancelled,

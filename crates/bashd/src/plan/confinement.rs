@@ -169,7 +169,10 @@ pub(crate) fn decide(wish: PlanInput<'_>, env: &Variables) -> Result<Option<Shar
     }
     if let Some(confinement) = &mut decided {
         make_ours(confinement, config, surroundings);
-        if effects(config, wish.request)? != Effects::Now {
+        let mode = effects(config, wish.request)?;
+        // Who is asked about what it did is shown what it could not do as well.
+        confinement.watches_files |= mode == Effects::Ask;
+        if mode != Effects::Now {
             let store = ChangeStore::in_state(&config.state_dir);
             layers_for(confinement.to_mut(), store.directory(), setting.id.as_str())?;
         }

@@ -224,11 +224,13 @@ fn own_terms(profile: &Profile, request: &Request, config: &Config) -> Option<&'
         Some("with its own limits")
     } else if asked.is_some_and(|asked| asked != confinement::configured(profile, config)) {
         Some("with its own confinement")
-    } else if confinement::effects(config, request).is_ok_and(|at| at == Effects::Undoable) {
-        // Its changes are applied when it ends, and a shell that lives on would not see that.
-        Some("whose effects can be undone")
     } else {
-        None
+        // Its changes are applied when it ends, and a shell that lives on would not see that.
+        match confinement::effects(config, request) {
+            Ok(Effects::Undoable) => Some("whose effects can be undone"),
+            Ok(Effects::Ask) => Some("whose effects somebody is asked about"),
+            Ok(Effects::Now | Effects::Hold) | Err(_) => None,
+        }
     }
 }
 

@@ -75,6 +75,7 @@ pub(crate) fn finished(
         dealings: run.dealings.clone(),
         grantable: run.grantable.clone(),
         changes: run.changes.as_deref().cloned(),
+        denied: run.denied.clone(),
         in_terminal: outline.in_terminal,
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
         session_change: if accepted.restarted {
@@ -310,6 +311,7 @@ fn of_output(
         dealings: Dealings::default(),
         grantable: None,
         changes: None,
+        denied: None,
         session_change: SessionChange::None,
         is_benign: false,
         pid: 0,

@@ -33,7 +33,8 @@ fn line(dealings: &Dealings) -> Option<String> {
     (!parts.is_empty()).then(|| format!("refused by confinement: {}", parts.join("; ")))
 }
 
-fn text(refused: &Refused) -> String {
+/// One refusal.
+pub(crate) fn text(refused: &Refused) -> String {
     let (kind, what) = (refused.kind.name(), one_line(&refused.what));
     match refused.count {
         1 => format!("{kind} {what}"),

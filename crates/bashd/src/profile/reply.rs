@@ -180,6 +180,8 @@ pub struct Finished {
     pub grantable: Option<GrantableAccess>,
     /// What it did to files, if that is held or can be undone.
     pub changes: Option<ChangesSummary>,
+    /// Why what it did is not real, if somebody was asked.
+    pub denied: Option<Denied>,
     /// What the call did to its session besides running in it.
     pub(crate) session_change: SessionChange,
     /// Whether its status counts as success in this contract, though it is not 0.
@@ -263,7 +265,13 @@ pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
                 ..reply
             }
         }
-        Ending::Ran(finished) => with_run(finished, shape::of_run(profile, finished)),
+        Ending::Ran(finished) => {
+            let reply = with_run(finished, shape::of_run(profile, finished));
+            Reply {
+                is_error: reply.is_error || finished.denied.is_some(),
+                ..reply
+            }
+        }
         Ending::Backgrounded(handed) => Reply {
             job: Some(handed.id.clone()),
             ..with_run(&handed.so_far, shape::of_job(profile, handed))
@@ -351,6 +359,7 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         grantable: finished.grantable.clone(),
         connections: finished.dealings.connected.clone(),
         changes: finished.changes.clone(),
+        denied: finished.denied.clone(),
         exit_code,
         signal,
         timed_out: finished.ended_by == Some(EndedBy::Timeout),

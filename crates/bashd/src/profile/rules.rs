@@ -6,6 +6,7 @@ mod shell;
 
 use super::parts::ReplyPart;
 use crate::config::Preset;
+use crate::guard::AskBy;
 use crate::guard::safe_mode::SafeMode;
 use crate::jobs::EndLines;
 use crate::plan::{Limits, Overlap, Survivors};
@@ -230,6 +231,10 @@ pub struct GuardRules {
     /// What commands may reach (`docs/confinement.md`).
     #[serde(default)]
     pub confinement: Preset,
+    /// Whether somebody is asked about what a command did to files before that is real
+    /// (`docs/effects.md`): `effects`. By `text` only rules ask.
+    #[serde(default)]
+    pub ask: AskBy,
     /// Whether commands are refused for which the caller has a better tool.
     #[serde(default)]
     pub interceptor: bool,

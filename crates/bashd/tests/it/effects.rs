@@ -1,7 +1,9 @@
 //! Effects on real layers, as root and as nobody: what is applied is what the plain command leaves,
 //! what is undone what was before. `model` does so with random commands, `projects` with what
-//! people do all day.
+//! people do all day; `asking` asks before they are real, `jobs` applies them when a job ends.
 
+mod asking;
+mod jobs;
 mod model;
 mod projects;
 
@@ -74,6 +76,15 @@ impl HoldingEngine {
         let undone = self.store().undo(id, &Moved::default());
         let change = undone.unwrap_or_else(|failure| panic!("{failure:?}"));
         assert_eq!(change.state(), ChangeState::Undone);
+    }
+}
+
+/// Waits until something holds.
+fn until(holds: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !holds() {
+        assert!(begun.elapsed().as_secs() < 30, "it never came");
+        std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
 

@@ -83,3 +83,81 @@ fn at_a_terminal_the_person_is_asked() {
     ));
     tmux.until("status 126");
 }
+
+#[test]
+fn what_a_command_did_is_shown_in_the_console_before_it_is_real() {
+    let home = crate::effects::held_home();
+    fs::write(
+        home.config().join("config.toml"),
+        "effects.mode = \"ask\"\n",
+    )
+    .unwrap();
+    let Some(tmux) = Tmux::console(&home, (100, 40)) else {
+        return;
+    };
+    let made = home.workspace().join("made");
+    for (key, is_allowed) in [("d", false), ("o", true)] {
+        tmux.command("seq 100 >made; echo done");
+        tmux.until_all(&["May this become real?", "A made", "+1", "o makes it real"]);
+        assert!(!made.exists());
+        // All of it can be seen.
+        tmux.until_that("the end", |shown| {
+            tmux.keys(&["PageDown"]);
+            shown.contains("+100")
+        });
+        let said = if is_allowed {
+            "takes it back"
+        } else {
+            "nothing of it is real"
+        };
+        tmux.until_that(said, |shown| {
+            if shown.contains("o makes it real") {
+                tmux.keys(&[key]);
+            }
+            shown.contains(said)
+        });
+        assert_eq!(made.exists(), is_allowed);
+    }
+    // A command of another process, and one at a terminal.
+    let bashd = env!("CARGO_BIN_EXE_bashd");
+    let run = |command: &str| {
+        std::process::Command::new(bashd)
+            .args(["run", command])
+            .env_clear()
+            .envs(home.env())
+            .current_dir(home.workspace())
+            .stdin(std::process::Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let mut other = run("rm made");
+    tmux.until_all(&["May this become real?", "D made", "-100"]);
+    tmux.until_that("answered", |shown| {
+        let is_open = shown.contains("May this become real?");
+        if is_open {
+            tmux.keys(&["A"]);
+        }
+        !is_open
+    });
+    assert!(other.wait().unwrap().success());
+    assert!(!made.exists());
+    assert!(
+        !home.state().join("grants.jsonl").exists(),
+        "it was for once"
+    );
+    tmux.keys(&["C-d"]);
+    tmux.until("shell>");
+    for (answer, is_allowed) in [("always", true), ("no", false)] {
+        tmux.line(&format!(
+            "clear; {bashd} run 'echo x >{answer}'; echo \"status $?\""
+        ));
+        tmux.until_all(&["+x", "once (make it real) or no (discard it)?"]);
+        tmux.line(answer);
+        tmux.until(if is_allowed { "status 0" } else { "status 126" });
+        assert_eq!(home.workspace().join(answer).exists(), is_allowed);
+    }
+    assert!(
+        !home.state().join("grants.jsonl").exists(),
+        "it was for once"
+    );
+}

@@ -21,6 +21,7 @@
 mod agents;
 mod client;
 mod configs;
+mod effects;
 mod ends;
 mod hostile;
 mod http;

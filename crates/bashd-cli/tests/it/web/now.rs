@@ -141,3 +141,55 @@ fn a_question_is_answered_once_and_everybody_sees_it() {
         assert!(begun.elapsed() < server::LIMIT);
     }
 }
+
+#[test]
+fn what_a_command_did_can_be_read_while_it_is_asked_about() {
+    let home = server::home();
+    let mut server = WebUnderTest::start(&home, &[]);
+    let visitor = server.visitor();
+    let mut now = server.now(&visitor, None);
+    now.next();
+    let ask = |command: &str| {
+        let words = ["run", "--effects", "ask", command];
+        crate::bashd(&home, &words).stdin("").spawn()
+    };
+    let mut asking = ask("echo '<b>new' >made; exit 3");
+    let row = now.until(|row| row["state"] == "asks");
+    let effects = &row["question"]["effects"];
+    assert_eq!(effects["changed"], "1 created", "{row}");
+    assert_eq!(effects["ending"], "it failed with status 3", "{row}");
+    let path = format!("/api/asks/{}", row["id"].as_str().unwrap());
+    let lines = server.get(&visitor, &path).json();
+    let has = |tone: &str, text: &str| {
+        let line = json!({"tone": tone, "text": text});
+        assert!(
+            lines["lines"].as_array().unwrap().contains(&line),
+            "{lines}"
+        );
+    };
+    has("good", "A made");
+    has("good", "+<b>new");
+    assert_eq!(
+        server
+            .post(&visitor, &path, &json!({"answer": "once"}))
+            .status,
+        200
+    );
+    assert_eq!(asking.wait().unwrap().code(), Some(3));
+    assert!(home.workspace().join("made").exists());
+    // Nobody asks about it any more.
+    let id = row["id"].clone();
+    now.until(|row| row["id"] == id && row["state"] == "ended");
+    assert_eq!(server.get(&visitor, &path).status, 404);
+    let mut denied = ask("rm made");
+    let row = now.until(|row| row["state"] == "asks" && row["command"] == "rm made");
+    let path = format!("/api/asks/{}", row["id"].as_str().unwrap());
+    assert_eq!(
+        server
+            .post(&visitor, &path, &json!({"answer": "deny"}))
+            .status,
+        200
+    );
+    assert_eq!(denied.wait().unwrap().code(), Some(126));
+    assert!(home.workspace().join("made").exists());
+}

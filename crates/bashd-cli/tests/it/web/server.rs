@@ -13,7 +13,7 @@ pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
 /// A home in which a server may leave what it knows of browsers.
 pub(super) fn home() -> Home {
-    Home::new().keeping_in_state(&["web"])
+    Home::new().keeping_in_state(&["web", "changes"])
 }
 
 /// A server on a port of its own.

@@ -11,7 +11,7 @@ mod pattern;
 
 pub use defaults::defaults;
 
-use super::{Decision, Objection};
+use super::{AskBy, Decision, Objection};
 use crate::script::{Script, Span};
 use defaults::DefaultRule;
 use pattern::JsPattern;
@@ -195,6 +195,7 @@ fn interception(rule: &InterceptorRule, given: &str, span: Option<Span>) -> Inte
         objection: Objection {
             rule: RULE.to_owned(),
             decision: Decision::Deny,
+            ask: AskBy::Text,
             instead: Some(format!("Use the `{}` tool", rule.tool)),
             message: format!("Blocked: {message}\n\nOriginal command: {given}"),
             span,

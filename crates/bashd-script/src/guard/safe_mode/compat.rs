@@ -1,6 +1,6 @@
 //! `compat`: follows the document to the letter.
 
-use super::super::{Decision, Objection};
+use super::super::{AskBy, Decision, Objection};
 use super::{INVALID_SYNTAX, NOT_ALLOWED, RULE, RunForm, tokens};
 
 /// The prefixes that may run: one or two words, each compared as a whole.
@@ -25,6 +25,7 @@ pub(super) fn check(text: &str) -> Result<RunForm, Objection> {
     let objection = |message: &str| Objection {
         rule: RULE.to_owned(),
         decision: Decision::Deny,
+        ask: AskBy::Text,
         message: message.to_owned(),
         instead: None,
         span: None,

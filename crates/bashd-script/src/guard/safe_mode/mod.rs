@@ -24,7 +24,7 @@ mod tokens;
 pub use compat::PREFIXES;
 pub use tokens::{Unterminated, tokens};
 
-use super::{Decision, Objection};
+use super::{AskBy, Decision, Objection};
 use crate::script::{Joint, Script, Span, WordPart};
 
 /// The name under which safe mode denies.
@@ -132,6 +132,7 @@ fn refusal(why: &str, accepted: &str, span: Option<Span>) -> Objection {
     Objection {
         rule: RULE.to_owned(),
         decision: Decision::Deny,
+        ask: AskBy::Text,
         message: format!("{NOT_ALLOWED}: {why}. Accepted: {accepted}"),
         instead: Some(accepted.to_owned()),
         span,
@@ -142,6 +143,7 @@ fn invalid_syntax(why: &str) -> Objection {
     Objection {
         rule: RULE.to_owned(),
         decision: Decision::Deny,
+        ask: AskBy::Text,
         message: format!("{INVALID_SYNTAX}: {why}"),
         instead: None,
         span: None,

@@ -62,6 +62,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         grantable: None,
         dealings: crate::plan::Dealings::default(),
         changes: None,
+        denied: None,
         session_change: SessionChange::None,
         is_benign: false,
         pid: 0,

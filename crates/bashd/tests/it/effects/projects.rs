@@ -84,16 +84,31 @@ fn make_installs_into_a_directory() {
     );
 }
 
+/// The first line that a program of this test's own environment says. What is found by way of the
+/// home (a toolchain of rustup, a Python of pyenv) is not found from the bare one.
+fn told(program: &str, words: &[&str]) -> Option<String> {
+    let done = Command::new(program).args(words).output().ok()?;
+    let told = String::from_utf8(done.stdout).ok()?;
+    let line = told.lines().next()?.to_owned();
+    done.status.success().then_some(line)
+}
+
 #[test]
 fn cargo_builds_a_crate() {
-    let prepare = "mkdir src; echo 'fn main() { println!(\"built\"); }' >src/main.rs; \
-                   printf '[package]\\nname = \"tiny\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n[workspace]\\n' >Cargo.toml; \
-                   cargo build --offline --target-dir /dev/shm/bashd-tiny-$$; rm -rf /dev/shm/bashd-tiny-$$ Cargo.lock";
+    let toolchain = told("rustc", &["--print", "sysroot"]).unwrap_or_default();
+    let path = format!("PATH='{toolchain}/bin':$PATH; ");
+    let prepare = format!(
+        "{path} mkdir -p src lib/src; echo 'fn main() {{ println!(\"built {{}}\", part::PART); }}' >src/main.rs; \
+         echo 'pub const PART: u8 = 7;' >lib/src/lib.rs; \
+         printf '[package]\\nname = \"part\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' >lib/Cargo.toml; \
+         printf '[package]\\nname = \"tiny\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n[workspace]\\n[dependencies]\\npart = {{ path = \"lib\" }}\\n' >Cargo.toml; \
+         cargo --version"
+    );
     tried(
         "cargo build",
-        prepare,
-        "cargo build --offline",
-        "[ $(target/debug/tiny) = built ]",
+        &prepare,
+        &format!("{path} cargo build --offline"),
+        "[ \"$(target/debug/tiny)\" = 'built 7' ]",
     );
 }
 
@@ -111,15 +126,37 @@ fn npm_installs_a_package() {
 
 #[test]
 fn pip_installs_what_is_edited() {
-    let prepare = "mkdir pkg; echo 'x = 7' >pkg/__init__.py; python3 -c 'import pip, setuptools'; \
-                   printf '[project]\\nname = \"pkg\"\\nversion = \"1\"\\n[build-system]\\nrequires = []\\nbuild-backend = \"setuptools.build_meta\"\\n' >pyproject.toml; \
-                   python3 -m venv --system-site-packages v";
+    // One that has all of it: a package can't be fetched here.
+    let has_all = |python: &&str| {
+        let modules = "import setuptools, wheel, venv, pip, sys; print(sys.executable)";
+        told(python, &["-c", modules]).is_some()
+    };
+    let python = ["/usr/bin/python3", "python3"].into_iter().find(has_all);
+    let python = python.unwrap_or("no-python-with-pip-setuptools-and-wheel");
+    let prepare = format!(
+        "mkdir pkg; echo 'x = 7' >pkg/__init__.py; {python} -m venv --system-site-packages v; \
+         printf '[project]\\nname = \"pkg\"\\nversion = \"1\"\\n[build-system]\\nrequires = []\\nbuild-backend = \"setuptools.build_meta\"\\n[tool.setuptools]\\npackages = [\"pkg\"]\\n' >pyproject.toml"
+    );
     tried(
         "pip install -e",
-        prepare,
+        &prepare,
         "v/bin/python -m pip install -q --no-index --no-build-isolation --no-deps -e .",
-        "[ $(cd /; \"$OLDPWD/v/bin/python\" -c 'import pkg; print(pkg.x)') = 7 ]",
+        "python=$PWD/v/bin/python; [ $(cd /; PYTHONDONTWRITEBYTECODE=1 $python -c 'import pkg; print(pkg.x)') = 7 ]",
     );
+}
+
+#[test]
+fn a_submodule_is_changed_committed_and_taken_back() {
+    let prepare = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; \
+        git init -q -b main part; cd part; echo x >x; git add x; git commit -qm x; cd ..; \
+        git init -q -b main top; cd top; git config user.name a; git config user.email a@b; \
+        git -c protocol.file.allow=always submodule --quiet add ../part sub; git commit -qm sub; \
+        git -C sub config user.name a; git -C sub config user.email a@b; git status";
+    let check = format!(
+        "cd top; {CLEAN}; [ \"$(git submodule status | cut -c1)\" = ' ' ]; cd sub; {CLEAN}; [ -f y ]"
+    );
+    let command = "cd top/sub && echo y >y && git add y && git commit -qm y && cd .. && git add sub && git commit -qm up";
+    tried("git submodule", prepare, command, &check);
 }
 
 #[test]

@@ -318,6 +318,7 @@ impl<'a> Conversation<'a> {
             grantable: grantable(plan, exited.dealings.as_ref()),
             dealings: exited.dealings.unwrap_or_default(),
             changes: None,
+            stored_there: None,
             began_in: self.began_in,
             masks: ShellMasks::default(),
             goes_on: false,

@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::minimize::ShellMasks;
 use crate::output::Source;
 use crate::output::run_output::RunOutput;
+use crate::place::StoredThere;
 use crate::plan::{ConfinementInForce, Dealings, GrantableAccess, LimitsInForce, Plan};
 use bashd_keeper::exit::{EndedBy, Exit};
 use bashd_keeper::left_behind::LeftBehind;
@@ -50,6 +51,8 @@ pub struct Run {
     pub grantable: Option<GrantableAccess>,
     /// What it did to files, if that is held or can be undone.
     pub changes: Option<Box<ChangesSummary>>,
+    /// Where its output is stored, if that is at another place.
+    pub(crate) stored_there: Option<StoredThere>,
     /// Where the session's shell was when the call began.
     pub(crate) began_in: Option<PathBuf>,
     /// What earlier calls left in the session's shell that a status may depend on.
@@ -83,6 +86,7 @@ impl Run {
             dealings: Dealings::default(),
             grantable: None,
             changes: None,
+            stored_there: None,
             began_in: None,
             masks: ShellMasks::default(),
             goes_on: true,

@@ -87,6 +87,7 @@ pub(crate) async fn run(
         dealings: Dealings::default(),
         grantable: None,
         changes: None,
+        stored_there: None,
         began_in: None,
         masks: ShellMasks::default(),
         goes_on: false,

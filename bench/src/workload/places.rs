@@ -16,7 +16,7 @@ use bashd_testkit::slow_wire::SlowWire;
 use bashd_testkit::{FarMachine, far_machine};
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -57,8 +57,10 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
         beside_ssh(bench, &machine, &there)?,
         beside_local(bench, &there, &here)?,
         first(bench, &machine)?,
+        first_with_upload(bench, &machine, &program)?,
         many(bench, &there)?,
     ];
+    rows.extend(timeouts(bench, &machine, &there, &here)?);
     rows.extend(output(bench, &machine, &here)?);
     rows.extend(far_away(bench, &machine)?);
     Ok(rows)
@@ -73,6 +75,14 @@ fn engine(bench: &Bench, machine: &FarMachine) -> Result<Engine> {
 
 /// The same before its first call.
 fn dialling(bench: &Bench, machine: &FarMachine) -> Result<Engine> {
+    dialling_by(bench, machine, |_| {})
+}
+
+fn dialling_by(
+    bench: &Bench,
+    machine: &FarMachine,
+    set: impl FnOnce(&mut PlaceSettings),
+) -> Result<Engine> {
     let mut env = bench.env.clone();
     for (name, value) in &mut env {
         if name == "PATH" {
@@ -87,7 +97,9 @@ fn dialling(bench: &Bench, machine: &FarMachine) -> Result<Engine> {
         bin: Some(far_machine::BASHD.to_owned()),
     };
     let mut config = bashd::Config::new(bench.home().join("state"));
-    config.places = vec![PlaceSettings::new("far", kind)];
+    let mut place = PlaceSettings::new("far", kind);
+    set(&mut place);
+    config.places = vec![place];
     crate::bench::engine(config, env)
 }
 
@@ -193,6 +205,111 @@ fn first(bench: &Bench, machine: &FarMachine) -> Result<Row> {
         &compared,
         FIRST_BAR,
     ))
+}
+
+/// The first call of all: the program is not there yet. Beside a login, and half as much again as
+/// sending its bytes takes.
+fn first_with_upload(bench: &Bench, machine: &FarMachine, program: &Path) -> Result<Row> {
+    let sent = bench.home().join("to-send");
+    let outpost = std::env::var_os("BASHD_TEST_STATIC").map(PathBuf::from);
+    std::fs::copy(outpost.as_deref().unwrap_or(program), &sent)?;
+    let mut gzip = std::process::Command::new("gzip");
+    ensure!(
+        gzip.args(["-9", "--keep"]).arg(&sent).status()?.success(),
+        "gzip"
+    );
+    let pressed = sent.with_extension("gz");
+    let size = std::fs::metadata(&pressed)?.len();
+    eprintln!("the program is sent as {size} bytes");
+    let login = machine.login();
+    let at_ssh = |line: &str| {
+        let script = format!("exec \"$@\" <{}", pressed.display());
+        let begins = ["-c", &script, "sh"].map(OsString::from);
+        let words = begins.into_iter().chain(login.iter().cloned());
+        let words = words.chain([OsString::from(line)]);
+        bare::process(Path::new("/bin/sh"), words, &bench.env)
+    };
+    let compared = in_turn(
+        bench.effort,
+        bench.effort.choose(FEW_PAIRS, 1),
+        Bench::pause,
+        || {
+            machine.sh("rm -rf /home/u/.cache/bashd");
+            for outpost in machine.running("--build") {
+                outpost.kill();
+            }
+            let kind = PlaceKind::Ssh {
+                host: "far".to_owned(),
+                bin: None,
+            };
+            let engine = dialling_by(bench, machine, |place| {
+                place.kind = kind;
+                place.program = Some(sent.clone());
+            })?;
+            call(bench, &engine)
+        },
+        || {
+            let fresh = at_ssh("true")?;
+            let copied = at_ssh("cat >/tmp/copy")?;
+            // A login of its own is in both.
+            Ok(fresh + copied.saturating_sub(fresh) * 3 / 2)
+        },
+    )?;
+    let against = "`ssh far true` + 1.5x of copying it by ssh";
+    Ok(Row::ratio(
+        "places, first call, upload",
+        against,
+        &compared,
+        1.0,
+    ))
+}
+
+/// How late a timeout there is beside one here, and what is left of a thousand.
+fn timeouts(
+    bench: &Bench,
+    machine: &FarMachine,
+    there: &Engine,
+    here: &Engine,
+) -> Result<Vec<Row>> {
+    let limit = Duration::from_millis(100);
+    let late = |engine: &Engine, request: Request| {
+        let request = request.timeout(limit);
+        let begun = Instant::now();
+        let reply = bench.wait(engine.run(request));
+        ensure!(reply.timed_out, "{reply:?}");
+        Ok(begun.elapsed())
+    };
+    let compared = in_turn(
+        bench.effort,
+        bench.effort.choose(FEW_PAIRS, 1),
+        Bench::pause,
+        || late(there, Request::new("sleep 60").on("far")),
+        || late(here, Request::new("sleep 60")),
+    )?;
+    let (name, against) = ("places, timeout", "the same call here");
+    let nominal = compared.limit.p50;
+    let lateness = Row::time_over(name, against, &compared, nominal, OVER_ROUND_TRIP);
+    let calls = bench.effort.choose(1000, 20);
+    for _ in 0..calls / 20 {
+        bench.wait(async {
+            let mut running = JoinSet::new();
+            for _ in 0..20 {
+                let request = Request::new("sleep 77 & (setsid sleep 77 &) & sleep 77");
+                let (engine, request) = (there.clone(), request.on("far").timeout(limit));
+                running.spawn(async move { engine.run(request).await });
+            }
+            let replies = running.join_all().await;
+            let late = replies.iter().filter(|reply| reply.timed_out).count();
+            ensure!(late == 20, "{late} of 20 replies are right");
+            anyhow::Ok(())
+        })?;
+    }
+    let left = machine.running("sleep 77").len() as u64;
+    let name = format!("places, {calls} timeouts, survivors");
+    Ok(vec![
+        lateness,
+        Row::count(&name, "processes of theirs", left, 0),
+    ])
 }
 
 /// Many at once; sshd's own limits are as they come.

@@ -5,12 +5,15 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::for_people;
 use crate::print::{BufferedStdout, CommandOutput, Paint, Printer};
+use crate::runtime;
 use crate::settings::ConfigInForce;
 use crate::surroundings;
 use anyhow::Context;
 use bashd::artifact::{ArtifactStore, Grep, Item, Range, Selection, Summary};
 use bashd::ledger::{Ledger, RecordQuery, Timestamp};
 use bashd::output::text::Decoder;
+use bashd::place::{FarPart, StoredThere};
+use bashd::{Engine, KeeperSource};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -142,6 +145,10 @@ pub(crate) fn read(
         check_raw()?;
     }
     let store = ArtifactStore::of(&settings.config);
+    let there = store.stored_there(arguments.id);
+    if let Some((there, _)) = there.map_err(|error| unavailable(&store, error))? {
+        return read_there(&there, (arguments, selection), settings, printer);
+    }
     let artifact = store
         .open(arguments.id)
         .map_err(|error| unavailable(&store, error))?;
@@ -167,6 +174,59 @@ pub(crate) fn read(
     result.map_err(|error| unavailable(&store, error))?;
     failed.map_or(Ok(ExitStatus::Success), Err)
 }
+
+/// Prints a part of an output that is stored at another place: it is looked for over there.
+fn read_there(
+    there: &StoredThere,
+    (arguments, mut selection): (&ArtifactRead, Selection),
+    settings: &ConfigInForce,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let system = |error: io::Error| Failure::of(FailureKind::System, error.into());
+    let runtime = runtime::build().map_err(system)?;
+    let engine = Engine::new(
+        settings.config.clone(),
+        surroundings::for_one_command(),
+        KeeperSource::Hook,
+    )?;
+    let mut page = printer.page();
+    let mut shown = CommandOutput::to_stdout();
+    let printed = runtime.block_on(async {
+        loop {
+            let FarPart {
+                bytes,
+                is_cut,
+                rest,
+                ..
+            } = engine.read_there(there, &selection, AT_ONCE).await?;
+            let text = String::from_utf8_lossy(&bytes);
+            let hidden = engine.without_secrets(&text);
+            if arguments.json {
+                page.line(json!({ "text": hidden }))?;
+            } else if arguments.raw || hidden == text {
+                page.bytes(&shown.bytes(&bytes))?;
+            } else {
+                page.bytes(&shown.bytes(hidden.as_bytes()))?;
+            }
+            match rest {
+                Some(range) => selection.range = range,
+                None if is_cut => {
+                    printer.remark(Paint::Hint, "artifact:", "there is more: ask for less");
+                    break;
+                }
+                None => break,
+            }
+        }
+        page.text(shown.end())?;
+        page.finish()?;
+        Ok(ExitStatus::Success)
+    });
+    runtime.shutdown_background();
+    printed
+}
+
+/// Bytes that a place is asked for at once.
+const AT_ONCE: usize = 256 * 1024;
 
 /// Secrets are for the person at the terminal, and for no program.
 fn check_raw() -> Result<(), Failure> {

@@ -84,6 +84,11 @@ pub fn state_dir() -> Option<PathBuf> {
 
 /// Passes bytes between a carrier and the outpost, is the outpost, or looks whether it could be.
 pub fn perform(work: &OutpostWork) -> io::Result<()> {
+    // Said by the carrier, before an outpost begins that may not even work there.
+    let is_far_side = !matches!(work.task, OutpostTask::Check(_));
+    if let Some(why) = outpost::cannot_hold().filter(|_| is_far_side) {
+        return Err(io::Error::other(why));
+    }
     match &work.task {
         OutpostTask::Check(expected) => check(expected),
         OutpostTask::Serve => {

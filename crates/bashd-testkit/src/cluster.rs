@@ -91,6 +91,22 @@ impl Cluster {
         self.ask(&format!("image {name}"), &root.path().display().to_string());
     }
 
+    /// Makes the image `localhost/NAME:1` with some more programs, which has this name, too.
+    pub fn image_called(&mut self, name: &str, called: &str, more: &[&str], program: &Path) {
+        let root = TempDir::with_prefix("bashd-root-").expect("a temporary directory");
+        let names: Vec<&str> = small_root::USUAL.iter().chain(more).copied().collect();
+        small_root::make(root.path(), &names, Some(program));
+        self.ask(&format!("image {name}"), &root.path().display().to_string());
+        let socket = self.directory.path().join("run/containerd.sock");
+        let tagged = Command::new("ctr")
+            .args(["--namespace=k8s.io", "--address"])
+            .arg(socket)
+            .args(["images", "tag", &format!("localhost/{name}:1"), called])
+            .stdout(Stdio::null())
+            .status();
+        assert!(tagged.is_ok_and(|status| status.success()), "{called}");
+    }
+
     /// Kills a part of it: `apiserver`, `kubelet`, `containerd`.
     pub fn kill(&self, part: &str) {
         let file = self

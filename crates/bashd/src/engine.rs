@@ -9,6 +9,7 @@ mod at_terminal;
 mod drafting;
 mod effects;
 mod elsewhere;
+mod far_ends;
 mod far_jobs;
 mod jobs;
 mod mapping;
@@ -20,6 +21,8 @@ mod session_state;
 mod tools;
 mod veil;
 mod warnings;
+
+pub use far_ends::FarDelivery;
 
 use crate::activity::Activity;
 use crate::approval::Approver;
@@ -104,6 +107,8 @@ struct EngineCore {
     held_sessions: effects::HeldSessions,
     /// The other places at which commands can run.
     places: Vec<Arc<FarPlace>>,
+    /// Ends of jobs there.
+    far_ends: far_ends::FarEnds,
     /// `None` if output is not minimized.
     minimizer: Option<minimize::FilterSettings>,
     /// Who is asked when a rule requires approval.
@@ -171,6 +176,7 @@ impl Engine {
             inheritance: Inheritance::default(),
             held_sessions: effects::HeldSessions::default(),
             places,
+            far_ends: far_ends::FarEnds::default(),
             minimizer,
             desk,
             warnings,

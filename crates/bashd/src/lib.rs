@@ -75,7 +75,7 @@ pub use bashd_minimize as minimize;
 pub use bashd_script::{guard, script};
 pub use call::Call;
 pub use config::{Config, Surroundings};
-pub use engine::Engine;
+pub use engine::{Engine, FarDelivery};
 pub use errand::{hung_in, serve_from_here};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Excerpt, Stream};

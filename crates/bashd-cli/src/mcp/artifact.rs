@@ -2,6 +2,7 @@
 
 use super::result::{self, ResultForm};
 use crate::serve::stored::{self, DESCRIPTION, NAME};
+use bashd::Engine;
 use bashd::artifact::ArtifactStore;
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -37,11 +38,11 @@ fn count(about: &str) -> Value {
 
 /// Answers one call. It reads and searches files, so it must not run on the runtime's own thread.
 pub(super) fn answer(
-    store: &ArtifactStore,
+    stored: (&Engine, &ArtifactStore),
     form: ResultForm,
     arguments: JsonObject,
 ) -> CallToolResult {
-    match stored::read(store, arguments) {
+    match stored::read(stored, arguments) {
         Ok(part) => form.with_data(result::of_text(part.text, false), part.data),
         Err(complaint) => result::of_text(format!("Error: {complaint}"), true),
     }

@@ -9,8 +9,8 @@
 use super::handler::McpServer;
 use super::log::{ClientLogLevel, LOGGER};
 use crate::serve::ServerBase;
-use bashd::Reply;
-use bashd::jobs::Delivery;
+use bashd::jobs::{Delivery, FarJob, Job};
+use bashd::{FarDelivery, Reply};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, ContentBlock, LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::service::Peer;
@@ -21,7 +21,9 @@ use std::sync::Arc;
 /// What a reply begins with, because nobody was told of it.
 pub(super) struct UntoldEnds {
     text: String,
-    delivery: Delivery,
+    delivery: Option<Delivery>,
+    /// Those of jobs at other places.
+    there: Option<FarDelivery>,
 }
 
 impl UntoldEnds {
@@ -49,15 +51,27 @@ impl UntoldEnds {
             return None;
         }
         shared.tasks.forget_left_ones();
-        let delivery = server.engine.jobs().ended(server.owner(), job)?;
-        let profile = &server.profile.name;
-        let text = server.engine.job_notice(profile, delivery.ended()).await;
-        Some(Self { text, delivery })
+        let (engine, profile) = (&server.engine, &server.profile.name);
+        let delivery = engine.jobs().ended(server.owner(), job);
+        let there = engine.ends_there(profile, server.owner()).await;
+        let mut texts = Vec::new();
+        if let Some(delivery) = &delivery {
+            texts.push(engine.job_notice(profile, delivery.ended()).await);
+        }
+        texts.extend(there.as_ref().map(FarDelivery::text));
+        (!texts.is_empty()).then(|| Self {
+            text: texts.join("\n\n"),
+            delivery,
+            there,
+        })
     }
 
     /// The text of a reply with the ends before it; from now on they are told.
     pub(super) fn before(self, reply: &str) -> String {
-        self.delivery.done();
+        self.delivery.map(Delivery::done);
+        if let Some(there) = self.there {
+            there.done();
+        }
         format!("{}\n\n{reply}", self.text)
     }
 
@@ -65,6 +79,36 @@ impl UntoldEnds {
     pub(super) fn before_text_of(self, answer: &mut CallToolResult) {
         if let Some(ContentBlock::Text(shown)) = answer.content.first_mut() {
             shown.text = self.before(&shown.text);
+        }
+    }
+}
+
+/// A job of which it is said that it ended.
+struct EndedJob {
+    id: String,
+    alias: String,
+    state: String,
+    exit_code: Option<i32>,
+}
+
+impl EndedJob {
+    fn of(job: &Job) -> Self {
+        Self {
+            id: job.id.clone(),
+            alias: job.alias.clone(),
+            state: job.state.name().to_owned(),
+            exit_code: job.exit_code,
+        }
+    }
+}
+
+impl From<FarJob> for EndedJob {
+    fn from(job: FarJob) -> Self {
+        Self {
+            id: job.id,
+            alias: job.alias,
+            state: job.state,
+            exit_code: job.exit_code,
         }
     }
 }
@@ -80,11 +124,18 @@ pub(super) async fn tell(server: ServerBase, log: Arc<ClientLogLevel>, peer: Pee
     };
     let mut known = HashSet::new();
     loop {
-        for job in ends.next_untold(&known).await {
+        let (profile, owner) = (&server.profile.name, server.owner());
+        let ended = tokio::select! {
+            here = ends.next_untold(&known) => here.iter().map(EndedJob::of).collect(),
+            there = server.engine.next_ends_there(profile, owner, &known) => {
+                there.into_iter().map(EndedJob::from).collect::<Vec<EndedJob>>()
+            }
+        };
+        for job in ended {
             let data = json!({
                 "job": job.id,
                 "alias": job.alias,
-                "state": job.state.name(),
+                "state": job.state,
                 "exit_code": job.exit_code,
             });
             let message = LoggingMessageNotificationParam::new(LoggingLevel::Notice, data)

@@ -256,8 +256,9 @@ impl ServerHandler for Handler {
         if offered.is_none() {
             let arguments = request.arguments.unwrap_or_default();
             let form = shared.form;
+            let engine = self.server(&context).engine.clone();
             let answer = self.in_store(&context, move |store| {
-                artifact::answer(store, form, arguments)
+                artifact::answer((&engine, store), form, arguments)
             });
             let mut answer = answer.await?;
             if !context.ct.is_cancelled()

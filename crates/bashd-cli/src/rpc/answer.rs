@@ -91,10 +91,9 @@ pub(super) fn job_ended(job: &Job, reply: &Reply) -> Value {
 }
 
 /// What to tell a model about jobs that ended together.
-pub(super) fn jobs_ended(ended: &[Job], text: &str) -> Value {
+pub(super) fn jobs_ended(ids: &[&str], text: &str) -> Value {
     let mut message = begin(None, "jobs_ended");
-    let ids: Vec<&str> = ended.iter().map(|job| job.id.as_str()).collect();
-    message.insert("jobs".into(), ids.into());
+    message.insert("jobs".into(), ids.to_vec().into());
     message.insert("text".into(), text.into());
     Value::Object(message)
 }

@@ -229,7 +229,7 @@ async fn carry_out(
     let call = match work {
         CallWork::Engine(call) => (*call).cancel_by(cancel),
         CallWork::Reading(store, arguments) => {
-            let response = read(id.as_ref(), *store, arguments, cancel).await;
+            let response = read(id.as_ref(), (engine.clone(), *store), arguments, cancel).await;
             outbox.send(&response).await;
             return;
         }
@@ -254,7 +254,7 @@ async fn carry_out(
 /// Reads stored output in a thread that may wait for files.
 async fn read(
     id: Option<&Value>,
-    store: ArtifactStore,
+    (engine, store): (Engine, ArtifactStore),
     arguments: Value,
     cancel: CancellationToken,
 ) -> Value {
@@ -262,7 +262,7 @@ async fn read(
     let Value::Object(arguments) = arguments else {
         return answer::failure(id, name, "`arguments` must be an object");
     };
-    let reading = tokio::task::spawn_blocking(move || stored::read(&store, arguments));
+    let reading = tokio::task::spawn_blocking(move || stored::read((&engine, &store), arguments));
     let part = tokio::select! {
         biased;
         () = cancel.cancelled() => return answer::failure(id, name, "cancelled"),

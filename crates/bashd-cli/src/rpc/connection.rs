@@ -10,7 +10,7 @@ use super::calls::{CallKind, CallWork, ClientCalls, MOST_CALLS, NewCall};
 use super::message::{self, Events, Offers, RpcMessage, RpcToolCall, Said};
 use super::requests::{OpenQuestions, Requests};
 use crate::serve::lines::{self, ClientLine, MOST_LINE_BYTES, Outbox};
-use crate::serve::{RUN_AT_ONCE, asking};
+use crate::serve::{RUN_AT_ONCE, ServerBase, asking};
 use crate::tape::{TapeRecorder, TapedIn, TapedOut};
 use bashd::jobs::{JobNews, OwnerNews, Tell};
 use bashd::profile::offered::OfferedTool;
@@ -18,6 +18,7 @@ use bashd::request::By;
 use bashd::{Call, CancellationToken, Profile, Request};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::net::Shutdown;
@@ -105,6 +106,18 @@ async fn when(is_so: impl Fn() -> bool) {
     }
 }
 
+/// Waits for ends of jobs at other places; forever if the client does not want to know.
+async fn next_ends_there(server: &ServerBase, is_wanted: bool) {
+    if !is_wanted {
+        return std::future::pending().await;
+    }
+    let (profile, known) = (&server.profile.name, HashSet::new());
+    let ends = server
+        .engine
+        .next_ends_there(profile, server.owner(), &known);
+    drop(ends.await);
+}
+
 /// The next news of jobs; waits forever if the client does not want any.
 async fn next_news(news: &mut Option<OwnerNews>) -> JobNews {
     match news {
@@ -182,6 +195,7 @@ impl RpcConnection {
         let not_taken = self.not_taken(ends);
         let mut not_taken = std::pin::pin!(not_taken);
         loop {
+            let wants_ends = self.news.is_some();
             let line = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
@@ -193,6 +207,14 @@ impl RpcConnection {
                     tokio::select! {
                         biased;
                         () = self.pass_on(news) => continue,
+                        () = stop.cancelled() => return,
+                        () = given_up() => return,
+                    }
+                }
+                () = next_ends_there(&self.host.server, wants_ends) => {
+                    tokio::select! {
+                        biased;
+                        () = self.pass_on_ends_there() => continue,
                         () = stop.cancelled() => return,
                         () = given_up() => return,
                     }
@@ -242,10 +264,24 @@ impl RpcConnection {
                     self.outbox.send(&answer::job_ended(job, &reply)).await;
                 }
                 let text = server.engine.job_notice(&server.profile.name, ended).await;
-                let notice = answer::jobs_ended(ended, &text);
+                let ids: Vec<&str> = ended.iter().map(|job| job.id.as_str()).collect();
+                let notice = answer::jobs_ended(&ids, &text);
                 if self.outbox.deliver(&notice).await.is_ok() {
                     delivery.done();
                 }
+            }
+        }
+    }
+
+    /// Sends the text for a model about ends of jobs at other places.
+    async fn pass_on_ends_there(&self) {
+        let server = &self.host.server;
+        let (engine, profile, owner) = (&server.engine, &server.profile.name, server.owner());
+        if let Some(delivery) = engine.ends_there(profile, owner).await {
+            let ids: Vec<&str> = delivery.ended().map(|job| job.id.as_str()).collect();
+            let notice = answer::jobs_ended(&ids, &delivery.text());
+            if self.outbox.deliver(&notice).await.is_ok() {
+                delivery.done();
             }
         }
     }

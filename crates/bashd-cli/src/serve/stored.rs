@@ -1,10 +1,12 @@
 //! The tool that reads stored output: a range, the end, or the lines that match. Protocols offer
 //! it in their own forms.
 
+use bashd::Engine;
 use bashd::artifact::{self, ArtifactStore, Grep, Passage, Range, Selection};
 use bashd::profile::arguments;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
 
 /// The tool's name.
 pub(crate) const NAME: &str = "artifact";
@@ -67,9 +69,10 @@ fn number((least, most): (u64, u64), about: &str) -> Value {
     json!({"type": "integer", "minimum": least, "maximum": most, "description": about})
 }
 
-/// Answers one call. It reads and searches files, so it must not run on the runtime's own thread.
+/// Answers one call. It reads and searches files, and may wait for a place, so it must run on a
+/// thread of the runtime's that may block.
 pub(crate) fn read(
-    store: &ArtifactStore,
+    (engine, store): (&Engine, &ArtifactStore),
     arguments: Map<String, Value>,
 ) -> Result<StoredPart, String> {
     let mut arguments = arguments;
@@ -79,9 +82,17 @@ pub(crate) fn read(
     let id = artifact::parse_id(&arguments.id)
         .ok_or_else(|| format!("`{}` is not an address like artifact://3", arguments.id))?;
     let selection = selection(&arguments)?;
-    let stored = store.open(id).map_err(told)?;
-    let Passage { text, truncated } = stored.passage(&selection, LIMIT).map_err(told)?;
-    let about = stored.summary();
+    let (Passage { text, truncated }, about) = match store.stored_there(id).map_err(told)? {
+        Some((there, about)) => {
+            let reading = engine.passage_there(&there, &selection, LIMIT);
+            (Handle::current().block_on(reading).map_err(told)?, about)
+        }
+        None => {
+            let stored = store.open(id).map_err(told)?;
+            let passage = stored.passage(&selection, LIMIT).map_err(told)?;
+            (passage, stored.summary())
+        }
+    };
     let shown = match (text.is_empty(), truncated) {
         (true, _) => "[nothing found]".to_owned(),
         (false, true) => format!("{text}\n[there is more: a call returns at most {LIMIT} bytes]"),

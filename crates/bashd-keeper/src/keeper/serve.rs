@@ -184,7 +184,7 @@ impl ForkServer {
         rustix::process::setsid()?;
         become_subreaper()?;
         let engine = self.engine.as_ref().map(OwnedFd::try_clone).transpose()?;
-        Ok((engine, self.signals.try_clone()?))
+        Ok((engine, SignalFd::of_this_process()?))
     }
 
     /// Reaps keepers that exited, and ends what killed ones left behind.

@@ -29,6 +29,11 @@ impl Grep {
         })
     }
 
+    /// The regular expression.
+    pub fn pattern(&self) -> &str {
+        self.regex.as_str()
+    }
+
     /// Also shows this many lines around each match.
     #[must_use]
     pub fn with_context(mut self, lines: usize) -> Self {

@@ -8,6 +8,7 @@ use crate::output::joined::Joined;
 use crate::output::run_output::RunOutput;
 use crate::output::veiled::Veil;
 use crate::output::{Source, StreamPiece};
+use crate::place::StoredThere;
 use crate::plan::Outline;
 use crate::profile::Profile;
 use crate::profile::rules::ArtifactsWhen;
@@ -124,7 +125,8 @@ impl ArtifactStore {
             .as_ref()
             .map_or(&run.out as &dyn Source, |joined| joined);
         if source.len() > LONGEST_BROUGHT {
-            return None;
+            let there = run.stored_there.clone()?;
+            return self.note_there(profile, outline, source, (there, kind));
         }
         self.keep_part(
             profile,
@@ -132,6 +134,49 @@ impl ArtifactStore {
             source,
             (&outline.owner, kind, &outline.veil),
         )
+    }
+
+    /// Remembers where output is stored that is not brought here.
+    fn note_there(
+        &self,
+        profile: &Profile,
+        outline: &Outline,
+        source: &dyn Source,
+        (there, kind): (StoredThere, ArtifactKind),
+    ) -> Option<KeptArtifact> {
+        let directory = &outline.directory;
+        prepare(directory).ok()?;
+        let run = directory.file_name().unwrap_or_default();
+        let run = run.to_string_lossy().into_owned();
+        let mut record = ArtifactRecord::new(run, &profile.name, source.len(), source.lines());
+        record.kind = kind;
+        record.owner = Some(outline.owner.clone());
+        record.hides_secrets = outline.veil.hides();
+        record.there = Some(there);
+        if self.publish(directory, &mut record).is_err() {
+            clear(directory);
+            return None;
+        }
+        Some(KeptArtifact::of(&record))
+    }
+
+    /// At a place: keeps the output of a run that is too long to be brought to who asked.
+    pub(crate) fn keep_there(
+        &self,
+        profile: &Profile,
+        outline: &Outline,
+        run: &Run,
+    ) -> Option<StoredThere> {
+        let length = run.out.len() + run.err.as_ref().map_or(0, Source::len);
+        if length <= LONGEST_BROUGHT {
+            return None;
+        }
+        let kept = self.keep_run(profile, outline, run, ArtifactKind::Bash)?;
+        Some(StoredThere {
+            place: String::new(),
+            id: kept.id,
+            kept: length.saturating_sub(kept.dropped),
+        })
     }
 
     /// Keeps the output of the run with this directory.

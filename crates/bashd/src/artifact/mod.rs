@@ -42,6 +42,7 @@ pub use select::{Item, Range, Selection};
 
 use crate::config::Config;
 use crate::jobs::clients;
+use crate::place::StoredThere;
 use crate::secrets::KnownSecrets;
 use bashd_keeper::seal::{SealKey, Unsealed};
 use bashd_keeper::spool::{self, Retention};
@@ -116,6 +117,9 @@ pub struct Summary {
     pub lines: u64,
     /// Bytes of it that are not kept.
     pub dropped_bytes: u64,
+    /// The place at which it is stored, if not here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 impl ArtifactStore {
@@ -200,6 +204,13 @@ impl ArtifactStore {
         self.look(id)?;
         let artifact = Artifact::open(&self.link(id)).map_err(|error| missing(id, error))?;
         Ok(artifact.veiled(&self.known))
+    }
+
+    /// Where an artifact is stored, if not here, and what is known of it.
+    pub fn stored_there(&self, id: u64) -> io::Result<Option<(StoredThere, Summary)>> {
+        self.look(id)?;
+        let record = ArtifactRecord::load(&self.link(id)).map_err(|error| missing(id, error))?;
+        Ok((record.there.clone()).map(|there| (there, record.summary())))
     }
 
     /// Opens the artifact of the run with this id.

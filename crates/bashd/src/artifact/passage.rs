@@ -33,11 +33,56 @@ impl Artifact {
                 ControlFlow::Continue(())
             }
         })?;
-        let cut = text::prefix(&bytes, limit);
-        Ok(Passage {
+        Ok(Passage::of(&bytes, limit))
+    }
+
+    /// The first bytes of what is selected, and whether there is more; what follows them is named
+    /// by offsets of the output, unless lines were searched for.
+    pub(crate) fn first_of(&self, selection: &Selection, most: usize) -> io::Result<FirstPart> {
+        let range = self.bytes_of(selection.range)?;
+        let (mut bytes, mut is_cut, mut passed) = (Vec::new(), false, 0);
+        self.select(selection, &mut |item| {
+            write(&item, &mut bytes);
+            let excess = bytes.len().saturating_sub(most);
+            bytes.truncate(most);
+            is_cut = excess > 0;
+            passed += match item {
+                Item::Bytes(more) => more.len().saturating_sub(excess) as u64,
+                Item::Dropped(count) => count,
+                Item::Line { .. } | Item::Break => 0,
+            };
+            if is_cut {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        let next = range.start + passed;
+        let has_rest = is_cut && selection.grep.is_none() && next < range.end;
+        Ok(FirstPart {
+            bytes,
+            is_cut,
+            rest: has_rest.then_some((next, range.end - 1)),
+        })
+    }
+}
+
+/// The first bytes of a selection.
+pub(crate) struct FirstPart {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) is_cut: bool,
+    /// The first and the last byte of what follows.
+    pub(crate) rest: Option<(u64, u64)>,
+}
+
+impl Passage {
+    /// As much of these bytes as there is room for.
+    pub(crate) fn of(bytes: &[u8], limit: usize) -> Self {
+        let cut = text::prefix(bytes, limit);
+        Self {
             truncated: cut.raw < bytes.len(),
             text: cut.text,
-        })
+        }
     }
 }
 

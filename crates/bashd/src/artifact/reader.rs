@@ -66,6 +66,13 @@ impl Artifact {
         let lock = open_to_read(&directory.join(NAME))?;
         lock_within(&lock, LockKind::Shared, PATIENCE)?;
         let mut record = ArtifactRecord::load(directory)?;
+        if let Some(there) = &record.there {
+            let text = format!(
+                "it is stored at the place `{}`: the artifact tool and `bashd artifact read` read it there",
+                there.place
+            );
+            return Err(io::Error::other(text));
+        }
         let mut files = Vec::new();
         for place in ArtifactFile::ALL {
             let is_used = record.parts.iter().any(|part| part.place == place);

@@ -1,6 +1,7 @@
 //! The record of an artifact: which bytes of the stream are in which file, and where its lines are.
 
 use super::{ArtifactKind, Summary, address, check_limit};
+use crate::place::StoredThere;
 use bashd_keeper::job::directory::{check_seal, sealed};
 use bashd_keeper::seal::{SealKey, Unsealed};
 use bashd_keeper::spool::{open_to_read, read_small};
@@ -90,6 +91,9 @@ pub(super) struct ArtifactRecord {
     pub(super) parts: Vec<ArtifactPart>,
     /// Offsets into what is kept, each with the number of newlines before it.
     pub(super) steps: Vec<(u64, u64)>,
+    /// Where it is stored, if not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) there: Option<StoredThere>,
     /// SHA-256 of what is kept, unless that is much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
@@ -112,6 +116,7 @@ impl ArtifactRecord {
             lines,
             parts: Vec::new(),
             steps: Vec::new(),
+            there: None,
             digest: None,
         }
     }
@@ -156,7 +161,7 @@ impl ArtifactRecord {
 
     /// What tells the bytes that are kept, unless they are many: reading them takes time.
     pub(super) fn digest_of(&self, directory: &Path) -> io::Result<Option<String>> {
-        if self.kept() > MOST_DIGESTED {
+        if self.kept() > MOST_DIGESTED || self.there.is_some() {
             return Ok(None);
         }
         let mut digest = Sha256::new();
@@ -184,7 +189,8 @@ impl ArtifactRecord {
 
     /// Bytes that are kept.
     pub(super) fn kept(&self) -> u64 {
-        self.parts.iter().map(|part| part.bytes).sum()
+        let here = self.parts.iter().map(|part| part.bytes).sum();
+        self.there.as_ref().map_or(here, |there| there.kept)
     }
 
     /// What a list tells of it.
@@ -199,6 +205,7 @@ impl ArtifactRecord {
             bytes: self.bytes,
             lines: self.lines,
             dropped_bytes: self.bytes.saturating_sub(self.kept()),
+            place: self.there.as_ref().map(|there| there.place.clone()),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 const BLOCK: u64 = 256 * 1024;
 
 /// A part of an artifact.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Range {
     /// All of it.
     #[default]

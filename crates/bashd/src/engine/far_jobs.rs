@@ -2,13 +2,15 @@
 //! of them is remembered here.
 
 use super::{Engine, EngineCore, default_owner};
+use crate::artifact::{Passage, Selection};
 use crate::call::Call;
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::tool::{self, JobToolCall, verbs};
 use crate::jobs::{FarJob, FarJobs, Whose};
 use crate::place::managed::{ManagedCall, ManagedReply};
-use crate::place::{FarPlace, PlaceFacts};
+use crate::place::stored::StoredWish;
+use crate::place::{FarPart, FarPlace, PlaceFacts, StoredThere};
 use crate::plan;
 use crate::profile::Profile;
 use crate::profile::reply;
@@ -26,6 +28,40 @@ const MOST_TOLD: usize = 500;
 
 /// Actions of the job tool whose second try could do more than the first.
 const ONCE: [&str; 2] = ["send", "signal"];
+
+impl Engine {
+    /// A part of an output that is stored at another place, as it is there: at most `limit` bytes,
+    /// and a mebibyte.
+    pub async fn read_there(
+        &self,
+        there: &StoredThere,
+        selection: &Selection,
+        limit: usize,
+    ) -> Result<FarPart> {
+        let named = |place: &&Arc<FarPlace>| place.settings.name == there.place;
+        let place = self.0.places.iter().find(named).ok_or_else(|| {
+            let text = format!("the place `{}` is not configured any more", there.place);
+            Error::new(ErrorKind::Place, text)
+        })?;
+        let wish = StoredWish::new(there.id, selection, limit);
+        Ok(place.stored(wish).await?.into())
+    }
+
+    /// The same as a text, without what this side knows to be secret.
+    pub async fn passage_there(
+        &self,
+        there: &StoredThere,
+        selection: &Selection,
+        limit: usize,
+    ) -> Result<Passage> {
+        let FarPart { bytes, is_cut, .. } = self.read_there(there, selection, limit).await?;
+        let Passage { text, truncated } = Passage::of(&bytes, limit);
+        Ok(Passage {
+            text: self.without_secrets(&text),
+            truncated: truncated || is_cut,
+        })
+    }
+}
 
 impl EngineCore {
     /// The answer of the place whose jobs a call manages; `None` if they are here.
@@ -140,7 +176,7 @@ impl EngineCore {
     }
 
     /// Remembers the jobs of an owner at a place.
-    fn note_jobs(&self, place: &str, owner: &str, seen: Vec<FarJob>) {
+    pub(super) fn note_jobs(&self, place: &str, owner: &str, seen: Vec<FarJob>) {
         let (jobs, place, owner) = (
             FarJobs::of(&self.config),
             place.to_owned(),

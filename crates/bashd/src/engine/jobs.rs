@@ -31,10 +31,12 @@ impl Engine {
                 return reply::reply(&profile, &missing.into(), begun.elapsed());
             }
         };
+        let owner = call.owner().map_or_else(default_owner, str::to_owned);
         if let Some(reply) = self.0.managed_elsewhere(&profile, None, &call).await {
+            let place = reply.place.as_deref().unwrap_or_default();
+            self.look_for_ends_again(&profile.name, &owner, place);
             return reply;
         }
-        let owner = call.owner().map_or_else(default_owner, str::to_owned);
         let jobs = self.jobs().by(&owner);
         let asked = JobToolCall {
             results: self.results(&profile, &jobs),

@@ -108,6 +108,9 @@ impl EngineCore {
             }
         }
         let mut outline = Outline::of(&plan, &run).await;
+        if let Ok(PlanOutcome::Ended(run)) = &mut run {
+            run.stored_there = self.artifacts.keep_there(&profile, &outline, run);
+        }
         let other = order.settings.other_shell();
         if other.is_some_and(|other| self.config.shell.as_deref() == Some(other))
             && plan.shell.name == "sh"

@@ -319,6 +319,7 @@ impl<'a> Conversation<'a> {
             dealings: exited.dealings.unwrap_or_default(),
             changes: None,
             denied: None,
+            stored_there: None,
             began_in: self.began_in,
             masks: ShellMasks::default(),
             goes_on: false,

@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::minimize::ShellMasks;
 use crate::output::Source;
 use crate::output::run_output::RunOutput;
+use crate::place::StoredThere;
 use crate::plan::{ConfinementInForce, Dealings, GrantableAccess, LimitsInForce, Plan};
 use crate::reply::Denied;
 use bashd_keeper::exit::{EndedBy, Exit};
@@ -53,6 +54,8 @@ pub struct Run {
     pub changes: Option<Box<ChangesSummary>>,
     /// Why that is not real, if somebody was asked.
     pub denied: Option<Denied>,
+    /// Where its output is stored, if that is at another place.
+    pub(crate) stored_there: Option<StoredThere>,
     /// Where the session's shell was when the call began.
     pub(crate) began_in: Option<PathBuf>,
     /// What earlier calls left in the session's shell that a status may depend on.
@@ -87,6 +90,7 @@ impl Run {
             grantable: None,
             changes: None,
             denied: None,
+            stored_there: None,
             began_in: None,
             masks: ShellMasks::default(),
             goes_on: true,

@@ -6,7 +6,9 @@ use crate::errand;
 use crate::event::Stream;
 use crate::place::BUILD;
 use crate::place::conclusion::Conclusion;
+use crate::place::flow::Arrivals;
 use crate::place::link::{GONE, SILENT};
+use crate::place::managed::ManagedReply;
 use crate::place::outbox::FrameQueue;
 use crate::place::wire::{
     self, Assembler, CONTROL, FromOutpost, MOST_TO_OUTPOST, ToOutpost, VERSION, Welcome,
@@ -57,7 +59,7 @@ pub(super) async fn attend(outpost: &Arc<Outpost>, stream: UnixStream) {
     };
     let reading = async {
         let mut assembler = Assembler::new(MOST_TO_OUTPOST);
-        let mut buffer = vec![0; BUFFER];
+        let (mut buffer, mut arrivals) = (vec![0; BUFFER], Arrivals::default());
         loop {
             let read = timeout(GONE, from_it.read(&mut buffer)).await;
             let count = read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
@@ -68,6 +70,7 @@ pub(super) async fn attend(outpost: &Arc<Outpost>, stream: UnixStream) {
             for (channel, message) in assembler.push(bytes)? {
                 connection.hear(channel, wire::decode(&message)?)?;
             }
+            outbox.keep_up(&mut assembler, &mut arrivals);
         }
     };
     // Whatever ends it, its runs go on.
@@ -134,22 +137,52 @@ impl Connection<'_> {
                 self.read((channel, ask), stream, from..upto);
                 Ok(())
             }
+            ToOutpost::Ping => self.outbox.urgent_once(CONTROL, &FromOutpost::Pong),
+            ToOutpost::Pong => Ok(()),
+            question => {
+                self.asked(question);
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers a question that is about no run.
+    fn asked(&mut self, question: ToOutpost) {
+        match question {
             ToOutpost::Manage { ask, call } => {
                 self.answer(|outpost| async move {
                     let reply = Box::new(outpost.manage(&call).await);
                     FromOutpost::Managed { ask, reply }
                 });
-                Ok(())
+            }
+            ToOutpost::NextEnds { ask, call } => {
+                self.answer(|outpost| async move {
+                    let reply = match outpost.engine(&call.settings) {
+                        Ok(engine) => Box::pin(engine.ended_here(&call)).await,
+                        Err(error) => ManagedReply::failed(&error),
+                    };
+                    let reply = Box::new(reply);
+                    FromOutpost::Managed { ask, reply }
+                });
+            }
+            ToOutpost::EndsTold { call, ids } => {
+                if let Ok(engine) = self.outpost.engine(&call.settings) {
+                    errand::here_or_aside(move || engine.ends_are_told(&call, &ids));
+                }
+            }
+            ToOutpost::Stored { ask, wish } => {
+                self.answer(|outpost| async move {
+                    let part = outpost.stored(*wish).await;
+                    FromOutpost::StoredPart { ask, part }
+                });
             }
             ToOutpost::Describe { ask } => {
                 self.answer(|outpost| async move {
                     let facts = Box::new(outpost.facts().await);
                     FromOutpost::Described { ask, facts }
                 });
-                Ok(())
             }
-            ToOutpost::Ping => self.outbox.urgent_once(CONTROL, &FromOutpost::Pong),
-            ToOutpost::Pong => Ok(()),
+            _ => {}
         }
     }
 
@@ -173,7 +206,7 @@ impl Connection<'_> {
         });
     }
 
-    /// Answers a question that is about no run.
+    /// Sends the answer to such a question once it is there.
     fn answer<A>(&mut self, answering: impl FnOnce(Arc<Outpost>) -> A)
     where
         A: Future<Output = FromOutpost> + Send + 'static,
@@ -186,7 +219,9 @@ impl Connection<'_> {
         self.answers.spawn(async move {
             let answer = answering.await;
             let channel = match &answer {
-                FromOutpost::Managed { ask, .. } | FromOutpost::Described { ask, .. } => *ask,
+                FromOutpost::Managed { ask, .. }
+                | FromOutpost::StoredPart { ask, .. }
+                | FromOutpost::Described { ask, .. } => *ask,
                 _ => CONTROL,
             };
             let _ = outbox.bulk(channel, &answer);

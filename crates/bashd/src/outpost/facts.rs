@@ -1,12 +1,16 @@
 //! What an outpost says about where it is, and its answers to calls about jobs.
 
 use super::Outpost;
+use crate::artifact::ArtifactStore;
+use crate::config::Config;
 use crate::errand;
 use crate::place::conclusion::Conclusion;
 use crate::place::managed::{ManagedCall, ManagedReply};
+use crate::place::stored::{StoredPart, StoredWish};
 use crate::place::{BUILD, PlaceFacts};
 use crate::reply::Reply;
 use rustix::process::{PidfdFlags, child_subreaper, getpid, getuid, pidfd_open};
+use serde_bytes::ByteBuf;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -25,15 +29,7 @@ impl Outpost {
                 let told = managed.is_error().then(|| self.told_of_run(&call.input));
                 told.flatten().unwrap_or(managed)
             }
-            Err(error) => {
-                let text = error.to_string();
-                let reply = Reply {
-                    text,
-                    is_error: true,
-                    ..Reply::default()
-                };
-                ManagedReply::of(reply, None)
-            }
+            Err(error) => ManagedReply::failed(&error),
         }
     }
 
@@ -59,6 +55,23 @@ impl Outpost {
         reply.exit_code = exit_code;
         reply.output = output;
         Some(ManagedReply::of(reply, None))
+    }
+
+    /// Reads a part of what is stored here.
+    pub(crate) async fn stored(&self, wish: StoredWish) -> Result<StoredPart, String> {
+        let (id, selection, most) = wish.selection()?;
+        // All engines here have one store.
+        let store = ArtifactStore::of(&Config::new(&self.settings.state_dir));
+        let read = errand::read(move |_| {
+            let part = store.open(id)?.first_of(&selection, most)?;
+            std::io::Result::Ok(StoredPart {
+                bytes: ByteBuf::from(part.bytes),
+                is_cut: part.is_cut,
+                rest: part.rest,
+            })
+        });
+        let read = read.await.unwrap_or_else(|failure| Err(failure.into()));
+        read.map_err(|error| error.to_string())
     }
 
     /// Looks around.
@@ -92,19 +105,36 @@ pub(super) fn held_trees() -> &'static str {
     match (child_subreaper().is_ok(), has_pidfd) {
         (true, true) => WELL_HELD,
         (true, false) => "subreaper",
-        (false, _) => "none",
+        (false, _) => NOT_HELD,
     }
 }
 
 /// As bashd wants it.
 const WELL_HELD: &str = "subreaper and pidfd";
 
+/// Where they are not held at all.
+const NOT_HELD: &str = "none";
+
+/// Why no command is run here, if its processes could not be held together.
+pub fn cannot_hold() -> Option<&'static str> {
+    not_held(held_trees())
+}
+
+pub(super) fn not_held(trees: &str) -> Option<&'static str> {
+    let text = "the processes of a command can't be held together here, so none is run: this kernel \
+                has no child subreaper (gVisor has one since 2023)";
+    (trees == NOT_HELD).then_some(text)
+}
+
 /// What is said where they are held less well.
 pub(super) fn less_held(trees: &str) -> Option<String> {
-    let text = format!(
-        "the processes of commands are held by `{trees}` only here (no pidfd, as in gVisor)"
-    );
-    (trees != WELL_HELD).then_some(text)
+    let less = || {
+        format!(
+            "the processes of commands are held by `{trees}` only here (no pidfd, as in gVisor)"
+        )
+    };
+    let not_held = not_held(trees).map(str::to_owned);
+    not_held.or_else(|| (trees != WELL_HELD).then(less))
 }
 
 /// What can be found out without anybody's help. Waits for files.

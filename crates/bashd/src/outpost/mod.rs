@@ -11,6 +11,7 @@ mod facts;
 mod hold;
 mod runs;
 
+pub use facts::cannot_hold;
 pub use hold::{Dialled, dial, join, listener_of_stdin};
 
 use crate::config::Surroundings;

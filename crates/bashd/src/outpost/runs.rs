@@ -110,6 +110,10 @@ impl Outpost {
         mut watch: Option<OutputWatch>,
         cancel: &CancellationToken,
     ) -> RunEnd {
+        let trees = facts::held_trees();
+        if let Some(why) = facts::not_held(trees) {
+            return RunEnd::failed(&crate::Error::new(crate::ErrorKind::Place, why));
+        }
         let engine = match self.engine(&order.settings) {
             Ok(engine) => engine,
             Err(error) => return RunEnd::failed(&error),
@@ -133,7 +137,7 @@ impl Outpost {
         outline.script = outline.script.filter(is_short);
         outline.rc_script = None;
         // Whoever reads the reply should know that it is less than usual.
-        outline.notes.extend(facts::less_held(facts::held_trees()));
+        outline.notes.extend(facts::less_held(trees));
         let outline = Box::new(outline);
         match run {
             Ok(PlanOutcome::Ended(run)) => {

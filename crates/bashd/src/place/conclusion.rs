@@ -1,5 +1,6 @@
 //! How an order went, as it travels back.
 
+use super::stored::StoredThere;
 use super::wire::FarPiece;
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
@@ -102,6 +103,7 @@ pub(crate) struct RunReport {
     limits: Option<LimitsInForce>,
     confinement: Option<ConfinementInForce>,
     dealings: Dealings,
+    stored_there: Option<StoredThere>,
     began_in: Option<PathBuf>,
     masks: ShellMasks,
     pub(crate) out: StreamCounts,
@@ -123,6 +125,7 @@ impl RunReport {
             limits: run.limits.clone(),
             confinement: run.confinement.clone(),
             dealings: run.dealings.clone(),
+            stored_there: run.stored_there.clone(),
             began_in: run.began_in.clone(),
             masks: run.masks.clone(),
             out: run.out.counts(),
@@ -143,6 +146,7 @@ impl RunReport {
             limits: self.limits,
             confinement: self.confinement,
             dealings: self.dealings,
+            stored_there: self.stored_there,
             began_in: self.began_in,
             masks: self.masks,
             writers: Writers::Gone,

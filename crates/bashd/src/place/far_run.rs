@@ -388,7 +388,11 @@ impl OrderedAway {
         };
         let (out_counts, err_counts) = (report.out, report.err);
         let err = err_counts.map(|counts| output(counts, err, Stream::Err));
-        report.into_run(output(out_counts, out, Stream::Out), err)
+        let mut run = report.into_run(output(out_counts, out, Stream::Out), err);
+        if let Some(there) = &mut run.stored_there {
+            there.place.clone_from(&self.place.settings.name);
+        }
+        run
     }
 
     fn moved(&self, link: &Arc<Link>, channel: u32) {

@@ -5,8 +5,10 @@
 //! asks for a sign of life after [`SILENT`], and is given up after [`GONE`].
 
 use super::carrier::{Carrier, CarrierStream};
+use super::flow::Arrivals;
 use super::managed::{ManagedCall, ManagedReply, PlaceFacts};
 use super::outbox::FrameQueue;
+use super::stored::{StoredPart, StoredWish};
 use super::wire::{self, Assembler, CONTROL, FromOutpost, ToOutpost, Welcome};
 use crate::event::Stream;
 use crate::output::StreamPiece;
@@ -108,7 +110,7 @@ impl Link {
         let (routes, carrier) = (Arc::clone(&self.routes), Arc::clone(&self.carrier));
         tokio::spawn(async move {
             let reading = async {
-                let mut buffer = vec![0; BUFFER];
+                let (mut buffer, mut arrivals) = (vec![0; BUFFER], Arrivals::default());
                 loop {
                     let read = timeout(GONE, from_it.read(&mut buffer)).await;
                     let count = read.map_err(|_| io::Error::other("nothing came for 15 s"))??;
@@ -122,6 +124,7 @@ impl Link {
                             message => lock(&routes).pass_on(channel, message)?,
                         }
                     }
+                    outbox.keep_up(&mut assembler, &mut arrivals);
                 }
             };
             let ended: Option<io::Result<()>> = closed.run_until_cancelled(reading).await;
@@ -242,6 +245,23 @@ impl Link {
         asked.await.map(drop)
     }
 
+    /// Waits for ends of jobs of which their owner was not told.
+    pub(crate) async fn next_ends(&self, call: Box<ManagedCall>) -> io::Result<ManagedReply> {
+        match (self.answer(CONTROL, |ask| ToOutpost::NextEnds { ask, call })).await? {
+            FromOutpost::Managed { reply, .. } => Ok(*reply),
+            _ => Err(other_answer()),
+        }
+    }
+
+    /// Reads a part of what is stored there.
+    pub(crate) async fn stored(&self, wish: StoredWish) -> io::Result<StoredPart> {
+        let wish = Box::new(wish);
+        match (self.answer(CONTROL, |ask| ToOutpost::Stored { ask, wish })).await? {
+            FromOutpost::StoredPart { part, .. } => part.map_err(io::Error::other),
+            _ => Err(other_answer()),
+        }
+    }
+
     /// Asks what the place is like.
     pub(crate) async fn facts(&self) -> io::Result<PlaceFacts> {
         match (self.answer(CONTROL, |ask| ToOutpost::Describe { ask })).await? {
@@ -307,6 +327,7 @@ impl Routes {
         match message {
             FromOutpost::Range { ask, .. }
             | FromOutpost::Managed { ask, .. }
+            | FromOutpost::StoredPart { ask, .. }
             | FromOutpost::Described { ask, .. } => {
                 // Who asked may have gone.
                 if let Some(asked) = self.asks.remove(&ask) {

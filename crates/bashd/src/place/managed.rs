@@ -2,6 +2,7 @@
 //! place says of itself.
 
 use super::settings::OrderSettings;
+use crate::error::Error;
 use crate::jobs::FarJob;
 use crate::reply::Reply;
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,16 @@ impl ManagedReply {
             output_bytes: reply.output_bytes,
             jobs,
         }
+    }
+
+    /// What could not be done, and why.
+    pub(crate) fn failed(error: &Error) -> Self {
+        let reply = Reply {
+            text: error.to_string(),
+            is_error: true,
+            ..Reply::default()
+        };
+        Self::of(reply, None)
     }
 
     /// Whether it could not be done.

@@ -12,6 +12,7 @@ pub(crate) mod carrier;
 pub(crate) mod conclusion;
 mod container;
 pub(crate) mod far_run;
+pub(crate) mod flow;
 mod greeting;
 mod housed;
 mod kubernetes;
@@ -22,6 +23,7 @@ pub(crate) mod order;
 pub(crate) mod outbox;
 mod program;
 mod settings;
+pub(crate) mod stored;
 pub(crate) mod wire;
 
 pub use container::{ContainerEngine, ContainerSettings};
@@ -31,6 +33,7 @@ pub use managed::PlaceFacts;
 pub use program::ProgramSources;
 pub(crate) use settings::OrderSettings;
 pub use settings::{PlaceKind, PlaceSettings};
+pub use stored::{FarPart, StoredThere};
 pub use wire::{Assembler, LARGEST_FRAME, frames, is_message, whole_frame};
 
 use crate::config::Config;
@@ -47,6 +50,7 @@ use program::ProgramToSend;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use stored::{StoredPart, StoredWish};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use wire::{CONTROL, ToOutpost};
 
@@ -288,6 +292,40 @@ impl FarPlace {
             tokio::time::sleep(pause).await;
             pause *= 2;
         }
+    }
+
+    /// Waits for ends of jobs there of which their owner was not told.
+    pub(crate) async fn next_ends(&self, call: ManagedCall) -> Result<ManagedReply> {
+        let link = self.link_for(ReachFor::Finding).await?;
+        let ends = link.next_ends(Box::new(call)).await;
+        ends.map_err(|error| Error::io(ErrorKind::Place, "wait for the ends of jobs", error))
+    }
+
+    /// Its owner was told of the ends of these jobs; if that does not arrive it is told again.
+    pub(crate) async fn tell_ends_told(&self, call: ManagedCall, ids: Vec<String>) {
+        if let Ok(link) = self.link_for(ReachFor::Finding).await {
+            let call = Box::new(call);
+            link.send_first(CONTROL, &ToOutpost::EndsTold { call, ids });
+            link.flush().await;
+        }
+    }
+
+    /// Reads a part of what is stored there, over another carrier if one dies meanwhile.
+    pub(crate) async fn stored(&self, wish: StoredWish) -> Result<StoredPart> {
+        let failed = |error: std::io::Error| {
+            let name = &self.settings.name;
+            let doing = format!("read what is stored at the place `{name}`");
+            Error::io(ErrorKind::Place, doing, error)
+        };
+        for _ in 1..MOST_TRIES {
+            let link = self.link().await?;
+            match link.stored(wish.clone()).await {
+                Err(error) if error.kind() == std::io::ErrorKind::NotConnected => {}
+                read => return read.map_err(failed),
+            }
+        }
+        let link = self.link().await?;
+        link.stored(wish).await.map_err(failed)
     }
 
     /// What it is like, and how long its answer took.

@@ -1,12 +1,14 @@
 //! What waits to be written to the other side: urgent messages first, then the parts of large ones,
-//! one of each channel in turn.
+//! one of each channel in turn, and of these no more than may be on its way (`flow`).
 
-use super::wire::{self, frames, whole_frame};
+use super::flow::{Arrivals, Flow};
+use super::wire::{self, Assembler, arrived_frame, frames, whole_frame};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 use tokio::sync::Notify;
 
 /// Messages on their way out. Everything in it was asked for by the other side or by a call, so
@@ -21,8 +23,11 @@ pub(crate) struct FrameQueue {
 
 #[derive(Debug, Default)]
 struct Queues {
+    /// How much has arrived here, if that is to be told.
+    arrived: Option<u64>,
     urgent: VecDeque<Vec<u8>>,
     bulk: VecDeque<(u32, VecDeque<Vec<u8>>)>,
+    flow: Flow,
 }
 
 impl FrameQueue {
@@ -59,6 +64,26 @@ impl FrameQueue {
         Ok(())
     }
 
+    /// Hears what the other side said of what has arrived there, and tells it what has here.
+    pub(crate) fn keep_up(&self, assembler: &mut Assembler, arrivals: &mut Arrivals) {
+        if let Some(bytes) = assembler.take_told() {
+            self.has_arrived(bytes);
+        }
+        if let Some(bytes) = arrivals.to_tell(assembler.arrived()) {
+            self.tell_arrived(bytes);
+        }
+    }
+
+    fn tell_arrived(&self, bytes: u64) {
+        self.lock().arrived = Some(bytes);
+        self.filled.notify_one();
+    }
+
+    fn has_arrived(&self, bytes: u64) {
+        self.lock().flow.hears(bytes, Instant::now());
+        self.filled.notify_one();
+    }
+
     /// The next frame to write; the one before was written.
     pub(crate) async fn next(&self) -> Vec<u8> {
         self.is_writing.store(false, Ordering::Relaxed);
@@ -80,15 +105,23 @@ impl FrameQueue {
 
     fn take(&self) -> Option<Vec<u8>> {
         let mut queues = self.lock();
+        if let Some(bytes) = queues.arrived.take() {
+            return Some(arrived_frame(bytes));
+        }
         if let Some(frame) = queues.urgent.pop_front() {
             return Some(frame);
         }
-        let (channel, mut waiting) = queues.bulk.pop_front()?;
-        let frame = waiting.pop_front();
+        let Queues { bulk, flow, .. } = &mut *queues;
+        let size = |waiting: &VecDeque<Vec<u8>>| waiting.front().map_or(0, Vec::len);
+        let mut sizes = bulk.iter().map(|(_, waiting)| size(waiting));
+        let next = sizes.position(|size| flow.has_room_for(size))?;
+        let (channel, mut waiting) = bulk.remove(next)?;
+        let frame = waiting.pop_front()?;
+        flow.sends(frame.len(), Instant::now());
         if !waiting.is_empty() {
-            queues.bulk.push_back((channel, waiting));
+            bulk.push_back((channel, waiting));
         }
-        frame
+        Some(frame)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Queues> {
@@ -108,7 +141,7 @@ impl Queues {
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::{Assembler, MOST_FROM_OUTPOST};
+    use super::super::wire::MOST_FROM_OUTPOST;
     use super::*;
 
     #[test]
@@ -119,6 +152,26 @@ mod tests {
         }
         assert!(outbox.take().is_some() && outbox.take().is_none());
         outbox.urgent_once(0, &"pong").unwrap();
+        assert!(outbox.take().is_some());
+    }
+
+    #[test]
+    fn what_is_large_waits_until_it_is_heard_of_and_what_is_urgent_does_not() {
+        let outbox = FrameQueue::default();
+        outbox.bulk(1, &"x".repeat(1_000_000)).unwrap();
+        let mut assembler = Assembler::new(MOST_FROM_OUTPOST);
+        let mut sent = 0;
+        while let Some(frame) = outbox.take() {
+            sent += frame.len();
+            assembler.push(&frame).unwrap();
+        }
+        assert!(sent <= 64 * 1024, "{sent} bytes on their way");
+        outbox.urgent(1, &"stop").unwrap();
+        outbox.tell_arrived(1);
+        outbox.tell_arrived(2);
+        assert_eq!(outbox.take(), Some(arrived_frame(2)), "the newest count");
+        assert!(outbox.take().is_some() && outbox.take().is_none());
+        outbox.has_arrived(assembler.arrived());
         assert!(outbox.take().is_some());
     }
 
@@ -134,6 +187,7 @@ mod tests {
         let mut order = Vec::new();
         while let Some(frame) = outbox.take() {
             let arrived = assembler.push(&frame).unwrap();
+            outbox.has_arrived(assembler.arrived());
             order.extend(
                 arrived.into_iter().map(|(channel, bytes)| {
                     (channel, wire::decode::<String>(&bytes).unwrap().len())

@@ -3,11 +3,14 @@
 //! `docs/outpost.md` documents it. A frame is `u32 length | u32 channel | u8 part | bytes`, with
 //! numbers in network order and at most [`LARGEST_FRAME`] bytes. A message is a `MessagePack` map
 //! in one frame, or in several of its channel, so that a large one never holds up a small one:
-//! what is urgent travels whole between the parts of others. Pure; nothing here reads or writes.
+//! what is urgent travels whole between the parts of others. How much of what is not urgent has
+//! arrived is told in frames of its own, so that little of it is on its way on a slow wire (`flow`).
+//! Pure; nothing here reads or writes.
 
 use super::conclusion::{Along, Conclusion};
 use super::managed::{ManagedCall, ManagedReply, PlaceFacts};
 use super::order::Order;
+use super::stored::{StoredPart, StoredWish};
 use crate::event::{Excerpt, Stream};
 use crate::output::StreamPiece;
 use serde::de::DeserializeOwned;
@@ -17,10 +20,13 @@ use std::collections::HashMap;
 use std::io;
 
 /// Both sides must have the same: they are the same build, or close to it.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
-/// Bytes of a frame behind its head: what an urgent message waits for at most.
+/// Bytes that a frame may have behind its head.
 pub const LARGEST_FRAME: usize = 32 * 1024;
+
+/// Bytes of a part of a large message behind its head: half of what is on its way at least.
+pub(crate) const PIECE: usize = 16 * 1024 - HEAD;
 
 /// Bytes of all unfinished messages that an engine takes from an outpost, which it does not trust.
 pub(crate) const MOST_FROM_OUTPOST: usize = 4 * 1024 * 1024;
@@ -43,6 +49,8 @@ enum Part {
     More = 1,
     /// A whole message that came in between.
     Whole = 2,
+    /// How many bytes of the first two kinds have arrived.
+    Arrived = 3,
 }
 
 /// What an engine says to an outpost. Each is about the run of its channel.
@@ -78,6 +86,21 @@ pub(crate) enum ToOutpost {
     Manage {
         ask: u32,
         call: Box<ManagedCall>,
+    },
+    /// The next ends of jobs are wanted of which their owner was not told.
+    NextEnds {
+        ask: u32,
+        call: Box<ManagedCall>,
+    },
+    /// An owner knows now that these jobs have ended.
+    EndsTold {
+        call: Box<ManagedCall>,
+        ids: Vec<String>,
+    },
+    /// A part of an output is wanted that is stored there.
+    Stored {
+        ask: u32,
+        wish: Box<StoredWish>,
     },
     /// What this place is like is wanted.
     Describe {
@@ -115,6 +138,11 @@ pub(crate) enum FromOutpost {
     Managed {
         ask: u32,
         reply: Box<ManagedReply>,
+    },
+    /// The part of a stored output, or why there is none.
+    StoredPart {
+        ask: u32,
+        part: Result<StoredPart, String>,
     },
     /// What this place is like.
     Described {
@@ -205,7 +233,7 @@ pub fn whole_frame(channel: u32, message: &[u8]) -> Option<Vec<u8>> {
 
 /// The frames of a message.
 pub fn frames(channel: u32, message: &[u8]) -> Vec<Vec<u8>> {
-    let mut parts = message.chunks(LARGEST_FRAME).peekable();
+    let mut parts = message.chunks(PIECE).peekable();
     if parts.peek().is_none() {
         return vec![frame(channel, Part::Last, &[])];
     }
@@ -218,6 +246,11 @@ pub fn frames(channel: u32, message: &[u8]) -> Vec<Vec<u8>> {
         frames.push(frame(channel, kind, part));
     }
     frames
+}
+
+/// The frame that says how many bytes have arrived of messages that are not urgent.
+pub(crate) fn arrived_frame(bytes: u64) -> Vec<u8> {
+    frame(CONTROL, Part::Arrived, &bytes.to_be_bytes())
 }
 
 fn frame(channel: u32, part: Part, bytes: &[u8]) -> Vec<u8> {
@@ -239,6 +272,10 @@ pub struct Assembler {
     /// Bytes of these.
     held: usize,
     most: usize,
+    /// Bytes of frames that have come of messages which are not urgent.
+    arrived: u64,
+    /// What the other side has said of ours, until it is taken.
+    told: Option<u64>,
 }
 
 impl Assembler {
@@ -249,7 +286,19 @@ impl Assembler {
             unfinished: HashMap::new(),
             held: 0,
             most,
+            arrived: 0,
+            told: None,
         }
+    }
+
+    /// Bytes of frames that have come of messages which are not urgent.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// What the other side has said since the last time of how many of ours have arrived there.
+    pub(crate) fn take_told(&mut self) -> Option<u64> {
+        self.told.take()
     }
 
     /// Takes bytes in; gives every message that they complete, with its channel. After an error
@@ -295,7 +344,15 @@ impl Assembler {
         let (head, bytes) = frame.split_at(HEAD);
         let channel = head.get(4..).and_then(<[u8]>::first_chunk::<4>);
         let channel = u32::from_be_bytes(*channel.unwrap_or(&[0; 4]));
+        if let Some(0 | 1) = head.last() {
+            self.arrived += (HEAD + bytes.len()) as u64;
+        }
         match head.last() {
+            Some(3) => {
+                let told = <[u8; 8]>::try_from(bytes).map_err(invalid)?;
+                self.told = Some(u64::from_be_bytes(told));
+                Ok(None)
+            }
             Some(2) => Ok(Some((channel, bytes.to_vec()))),
             Some(1) => {
                 self.held += bytes.len();
@@ -365,7 +422,7 @@ mod tests {
 
     #[test]
     fn an_urgent_message_passes_between_the_parts_of_a_large_one() {
-        let large = vec![7; 2 * LARGEST_FRAME];
+        let large = vec![7; 2 * PIECE];
         let mut parts = frames(5, &large).into_iter();
         let mut assembler = Assembler::new(MOST_FROM_OUTPOST);
         assert_eq!(assembler.push(&parts.next().unwrap()).unwrap(), []);
@@ -375,6 +432,24 @@ mod tests {
             assembler.push(&parts.next().unwrap()).unwrap(),
             [(5, large)]
         );
+    }
+
+    #[test]
+    fn what_has_arrived_is_counted_and_told() {
+        let mut assembler = Assembler::new(MOST_FROM_OUTPOST);
+        let sent: Vec<u8> = frames(3, &vec![7; 40_000]).concat();
+        assembler.push(&sent).unwrap();
+        assembler.push(&whole_frame(3, b"urgent").unwrap()).unwrap();
+        assert_eq!(assembler.arrived(), sent.len() as u64);
+        assert_eq!(assembler.take_told(), None);
+        let told = [arrived_frame(1), arrived_frame(70_000)].concat();
+        assert_eq!(assembler.push(&told).unwrap(), []);
+        assert_eq!(
+            (assembler.take_told(), assembler.take_told()),
+            (Some(70_000), None)
+        );
+        let broken = frame(CONTROL, Part::Arrived, b"few");
+        assert!(assembler.push(&broken).is_err());
     }
 
     #[test]

@@ -57,7 +57,11 @@ pub(super) fn whole(user: PodmanUser) -> Option<Boxes> {
 }
 
 impl Boxes {
-    fn env(&self) -> Vec<(OsString, OsString)> {
+    pub(super) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    pub(super) fn env(&self) -> Vec<(OsString, OsString)> {
         self.rig.env(self.home.env())
     }
 
@@ -119,7 +123,12 @@ impl Boxes {
     fn run_and(&self, engine: &Engine, command: &str, meanwhile: impl FnOnce()) -> Reply {
         let (call, request) = (engine.clone(), Request::new(command).on("far"));
         let call = self.runtime.spawn(async move { call.run(request).await });
-        self.until_begun();
+        let begun = self.shared.join("begun");
+        wait_until("the command", || begun.exists() || call.is_finished());
+        if call.is_finished() && !begun.exists() {
+            panic!("it never began: {:?}", self.wait(call));
+        }
+        fs::remove_file(begun).unwrap();
         meanwhile();
         self.wait(call).unwrap()
     }
@@ -342,9 +351,14 @@ fn a_container_ends_with_grace_stops_when_idle_and_starts_again_with_what_was_in
     let Some(boxes) = whole(PodmanUser::Rootless) else {
         return;
     };
-    let mut settings = ContainerSettings::default();
-    settings.image = Some(USUAL.to_owned());
-    let engine = boxes.engine_at(settings, |place| place.idle = Some(Duration::from_secs(1)));
+    let idle = || {
+        let mut settings = ContainerSettings::default();
+        settings.image = Some(USUAL.to_owned());
+        // The usual network of who is not root needs a program of its own.
+        settings.network = Some("none".to_owned());
+        boxes.engine_at(settings, |place| place.idle = Some(Duration::from_secs(1)))
+    };
+    let engine = idle();
     let script = "trap 'echo ended >told; exit 9' TERM; touch begun; sleep 600 & wait";
     let reply = boxes.run_and(&engine, script, || {
         boxes.rig.done(&["stop", "--time=9", &boxes.called()]);
@@ -362,10 +376,7 @@ fn a_container_ends_with_grace_stops_when_idle_and_starts_again_with_what_was_in
     wait_until("its end", || {
         boxes.rig.done(&["inspect", status, &boxes.called()]) == "exited"
     });
-    let mut settings = ContainerSettings::default();
-    settings.image = Some(USUAL.to_owned());
-    let engine = boxes.engine_at(settings, |place| place.idle = Some(Duration::from_secs(1)));
-    assert_eq!(boxes.run(&engine, "cat /kept").output, "kept\n");
+    assert_eq!(boxes.run(&idle(), "cat /kept").output, "kept\n");
 }
 
 #[test]
@@ -419,18 +430,33 @@ fn resources_of_a_container_hold_and_who_lacks_memory_is_told() {
         "--format={{.HostConfig.Memory}} {{.HostConfig.PidsLimit}} {{.HostConfig.NanoCpus}}";
     let told = boxes.rig.done(&["inspect", format, &boxes.called()]);
     assert_eq!(told, "67108864 60 500000000");
-    // A command that takes all of it is ended by the kernel, and its keeper saw that; or the whole
-    // container ends, which podman tells. Nothing else, and never a status that nobody saw.
-    let reply = boxes.run(&engine, "x=$(yes | head -c 300000000); exit 0");
-    match (reply.exit_code, reply.signal) {
-        (None, Some(9)) | (Some(137), None) => {}
-        (None, None) => assert_lost(&reply, "podman says"),
-        other => panic!("{other:?}: {reply:?}"),
-    }
+    // A command that takes all of it is ended by the kernel, and its keeper saw that.
+    let much = "x=$(yes | head -c 300000000); echo not reached";
+    let reply = boxes.run(
+        &engine,
+        &format!("echo 1000 >/proc/self/oom_score_adj; {much}"),
+    );
+    assert_eq!(
+        (reply.exit_code, reply.signal, &*reply.output),
+        (None, Some(9), ""),
+        "{reply:?}"
+    );
+    assert_eq!(
+        boxes.run(&engine, "exit 2").exit_code,
+        Some(2),
+        "it works on"
+    );
+    // If the kernel ends the first process, and with it all of them, podman tells it.
+    let reply = boxes.run(
+        &engine,
+        &format!("echo 1000 >/proc/1/oom_score_adj; {much}"),
+    );
+    assert_lost(&reply, "podman says of the container");
+    assert_lost(&reply, "exited, with 137 as its own exit code");
     assert_eq!(
         boxes.run(&engine, "exit 3").exit_code,
         Some(3),
-        "it works on, or again"
+        "it works again"
     );
 }
 

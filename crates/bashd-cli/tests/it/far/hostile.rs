@@ -68,7 +68,7 @@ fn fault_27_what_is_no_outpost_is_ended_in_bounded_time_and_memory() {
 fn says_another_version(_: usize, message: &[u8]) -> Vec<Vec<u8>> {
     vec![replaced(
         message,
-        b"\xa7version\x02",
+        b"\xa7version\x03",
         b"\xa7version\xcd\x03\xe7",
     )]
 }
@@ -80,7 +80,7 @@ fn fault_23_an_outpost_of_another_version_is_refused_with_both_versions() {
     let (reply, _) = call(&home, liar.carrier(), "touch ran");
     let error = error_of(&reply);
     assert!(
-        error.contains("it speaks version 999, and this bashd 2"),
+        error.contains("it speaks version 999, and this bashd 3"),
         "{error}"
     );
     assert!(!home.home().join("ran").exists());

@@ -3,6 +3,7 @@
 //!
 //! All of it with `./test --with kubernetes`; without that it says loudly that it did not run.
 
+use super::pages::{block, commands, line};
 use super::{Driven, error_of, wait_until};
 use bashd::place::{PlaceKind, PlaceSettings, PodSettings};
 use bashd::{Call, Config, Engine, Event, KeeperSource, Reply, Request, Surroundings};
@@ -244,15 +245,26 @@ fn fault_12_a_pod_that_is_deleted_evicted_or_out_of_memory_is_told_in_kubernetes
         );
     });
     assert_lost(&reply, "Kubernetes says");
-    // Out of memory: the first process too, so that the kernel ends the container.
+    // Out of memory: the command, which its keeper saw; then its first process, which Kubernetes
+    // tells.
     let engine = pods.own(|settings| settings.memory = Some(64 << 20));
     assert_eq!(pods.run(&engine, "exit 6").exit_code, Some(6));
-    let reply = pods.run(&engine, "x=$(yes | head -c 300000000); exit 0");
-    match (reply.exit_code, reply.signal) {
-        (None, Some(9)) | (Some(137), None) => {}
-        (None, None) => assert_lost(&reply, "OOMKilled"),
-        other => panic!("{other:?}: {reply:?}"),
-    }
+    let much = "x=$(yes | head -c 300000000); echo not reached";
+    let reply = pods.run(
+        &engine,
+        &format!("echo 1000 >/proc/self/oom_score_adj; {much}"),
+    );
+    assert_eq!(
+        (reply.exit_code, reply.signal, &*reply.output),
+        (None, Some(9), ""),
+        "{reply:?}"
+    );
+    let reply = pods.run(
+        &engine,
+        &format!("echo 1000 >/proc/1/oom_score_adj; {much}"),
+    );
+    assert_lost(&reply, "OOMKilled");
+    assert_eq!(pods.run(&engine, "exit 6").exit_code, Some(6));
     // Killed as a whole: in Kubernetes' words.
     let reply = pods.run_and(&engine, "sleep 600", || {
         let processes = processes::all();
@@ -338,4 +350,72 @@ fn fault_12_a_node_that_is_lost_is_told_and_a_pod_of_somebody_else_is_entered() 
     Pods::carriers().iter().for_each(Process::kill);
     let reply = pods.wait(call).unwrap();
     assert_lost(&reply, "Kubelet stopped posting node status");
+}
+
+#[test]
+fn what_the_page_about_kubernetes_shows_works_in_pods() {
+    let Some(mut pods) = any() else { return };
+    pods.cluster.image_called(
+        "page",
+        "docker.io/library/debian:12",
+        &["make"],
+        &pods.program,
+    );
+    let kubectl = |words: &[&str]| pods.cluster.kubectl(words);
+    kubectl(&["config", "set-context", "dev", "--cluster=c", "--user=u"]);
+    kubectl(&["create", "namespace", "me"]);
+    kubectl(&["--namespace=me", "create", "serviceaccount", "agent"]);
+    kubectl(&["label", "node", "--all", "disk=fast"]);
+    let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "web-0" },
+        "spec": { "hostNetwork": true, "containers": [{ "name": "app", "imagePullPolicy": "Never",
+            "image": "localhost/usual:1", "command": ["/bin/sleep", "1000"] }] } });
+    let manifest = pod.to_string();
+    pods.cluster
+        .kubectl_with(&["--namespace=me", "create", "--filename=-"], &manifest);
+    let ready = [
+        "wait",
+        "--for=condition=Ready",
+        "--timeout=60s",
+        "pod/web-0",
+    ];
+    kubectl(&[&["--namespace=me"], &ready[..]].concat());
+    let page = "docs/kubernetes.md";
+    let text = block(page, "toml", "[places.web]");
+    // The program is this test's, there is no network for pods, and this node is small.
+    let program = pods.program.display();
+    let text = text.replace("kind = ", &format!("program = '{program}'\nkind = "));
+    let text = text.replace(
+        "[places.pod.spec]\n",
+        "[places.pod.spec]\nhostNetwork = true\n",
+    );
+    let text = text.replace("memory = \"4GiB\"\ncpus = 2", "memory = \"1GiB\"\ncpus = 1");
+    std::fs::write(pods.home.config().join("config.toml"), text).unwrap();
+    let mut env = pods.home.env();
+    env.push(("KUBECONFIG".into(), pods.cluster.config().into()));
+    // What has no namespace of its own is looked for in that of the context.
+    kubectl(&["config", "set-context", "--current", "--namespace=me"]);
+    let mut ran = 0;
+    for asked in commands(&block(page, "sh", "bashd run --on pod 'make test'")) {
+        let asked = asked.replace(
+            "make test",
+            "cd /tmp; printf 'test:\\n\\t@echo tested\\n' >Makefile; make test",
+        );
+        let (code, text) = line(&pods.home, &env, &asked);
+        assert_eq!(code, Some(0), "{asked}: {text}");
+        let said = match asked.split(' ').nth(1) {
+            Some("run") => "tested\n",
+            Some("places") => "subreaper and pidfd",
+            Some("get") => "bashd-pod-",
+            _ => panic!("nobody looks at `{asked}`"),
+        };
+        assert!(text.contains(said), "{asked}: {text}");
+        ran += 1;
+    }
+    assert_eq!(ran, 3, "the page has other commands");
+    let (code, text) = line(&pods.home, &env, "bashd run --on web 'echo in it; exit 4'");
+    assert_eq!(
+        (code, text.lines().next()),
+        (Some(4), Some("in it")),
+        "{text}"
+    );
 }

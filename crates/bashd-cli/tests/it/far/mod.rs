@@ -14,7 +14,9 @@
 //! | `hostile` | outposts that lie (23, 27) |
 //! | `liar` | (no tests) what lies |
 //! | `oracle` | none: the scripts of the oracle through an outpost on this machine |
-//! | `agent` | a whole agent loop with its carrier killed |
+//! | `agent` | whole agent loops with their carriers killed |
+//! | `upload` | a program that is sent, and what logins leave (15, 18, 22, 28) |
+//! | `pages` | none: what the pages about places show, on a far machine |
 //! | `kubernetes` | pods, in a Kubernetes of one node (12); `./test --with kubernetes` |
 //! | `containers` | containers, by podman (13); `./test --with containers` |
 //! | `images` | images that lack something (16, 19); likewise |
@@ -31,7 +33,9 @@ mod kubernetes;
 mod letting_in;
 mod liar;
 mod oracle;
+mod pages;
 mod smoke;
+mod upload;
 
 use bashd::place::{PlaceKind, PlaceSettings};
 use bashd::{Config, Engine, KeeperSource, Reply, Request, Surroundings};
@@ -114,7 +118,7 @@ pub(super) fn whole() -> Option<Far> {
 /// A machine.
 pub(super) fn any() -> Option<Far> {
     // First, so that its leak check sees what is left of the machine.
-    let home = Home::new().keeping_in_state(&["outpost"]);
+    let home = Home::new().keeping_in_state(&["outpost", "places"]);
     let machine = FarMachine::start(Path::new(env!("CARGO_BIN_EXE_bashd")))?;
     Some(Far {
         runtime: Driven::new(),
@@ -174,7 +178,12 @@ impl Far {
     ) -> Reply {
         let call = engine.clone();
         let call = (self.runtime).spawn(async move { call.run(request.on("far")).await });
-        self.until_begun();
+        let begun = self.machine.file("/home/u/begun");
+        wait_until("the command", || begun.exists() || call.is_finished());
+        if call.is_finished() && !begun.exists() {
+            panic!("it never began: {:?}", self.wait(call));
+        }
+        fs::remove_file(begun).unwrap();
         meanwhile();
         self.wait(call).unwrap()
     }
@@ -195,8 +204,12 @@ impl Far {
 
     /// `bashd run --on far`.
     pub(super) fn bashd(&self, arguments: &[&str]) -> bashd_testkit::Binary<'_> {
-        let words = [&["run", "--on", "far"], arguments].concat();
-        let asked = crate::bashd(&self.home, &words);
+        self.any_bashd(&[&["run", "--on", "far"], arguments].concat())
+    }
+
+    /// bashd here, whose `ssh` is the one that reaches the machine.
+    pub(super) fn any_bashd(&self, words: &[&str]) -> bashd_testkit::Binary<'_> {
+        let asked = crate::bashd(&self.home, words);
         (self.env().into_iter()).fold(asked, |asked, (name, value)| asked.env(name, value))
     }
 

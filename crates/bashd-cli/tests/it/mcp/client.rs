@@ -72,7 +72,7 @@ impl Client {
     }
 
     /// Writes a message.
-    pub(super) fn say(&mut self, message: &Value) {
+    pub(crate) fn say(&mut self, message: &Value) {
         self.write(format!("{message}\n").as_bytes());
     }
 

@@ -70,6 +70,98 @@ fn a_job_at_a_place_is_listed_fed_awaited_read_and_ended() {
 }
 
 #[test]
+fn an_end_at_a_place_is_told_unasked_and_once() {
+    let home = home();
+    let mut client = crate::mcp::Client::connect(&home, &[]);
+    let mut ask = |tool: &str, arguments: &Value| {
+        let asked = json!({ "name": tool, "arguments": arguments });
+        let answer = client.ask("tools/call", &asked);
+        let text = answer["result"]["content"][0]["text"].as_str();
+        text.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    let script = "until [ -e gate ]; do sleep 0.05; done; echo made; exit 6";
+    let asked = json!({ "command": script, "background": true, "on": "there" });
+    let begun = ask("bash", &asked);
+    assert!(begun.contains("there:bg_1"), "{begun}");
+    let here = json!({ "command": "echo here" });
+    assert_eq!(ask("bash", &here), "here\n", "nothing has ended");
+    fs::write(home.home().join("gate"), "").unwrap();
+    let mut told = String::new();
+    wait_until("the news", || {
+        told = ask("bash", &here);
+        told.contains("there:bg_1")
+    });
+    assert!(
+        told.ends_with("\n\nhere\n") && told.contains("exit code 6"),
+        "{told}"
+    );
+    assert_eq!(ask("bash", &here), "here\n", "it is told once");
+    // Who has asked about a job is not told of its end again.
+    let asked = json!({ "command": "sleep 1", "background": true, "on": "there" });
+    let begun = ask("bash", &asked);
+    assert!(begun.contains("there:bg_2"), "{begun}");
+    let waited = ask("job", &json!({ "action": "wait", "job": "there:bg_2" }));
+    assert_eq!(waited, "[no output]");
+    for _ in 0..5 {
+        assert_eq!(
+            ask("bash", &here),
+            "here\n",
+            "it was told when it was asked for"
+        );
+    }
+    fs::remove_file(home.home().join("gate")).unwrap();
+    client.finish();
+}
+
+#[test]
+fn long_output_stays_at_its_place_and_is_read_there() {
+    let home = home().keeping_in_state(&["outpost", "places", "runs", "artifacts"]);
+    let shown = on(
+        &home,
+        &["--json", "seq 1 400000; seq 1 1000000 | tail -c 3 >&2"],
+    )
+    .run();
+    let reply = reply_of(&shown);
+    let id = reply["artifact"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{reply}"))
+        .to_owned();
+    let read = |arguments: &[&str]| {
+        let shown = crate::shown(&home, &[&["artifact", "read", &id], arguments].concat());
+        assert_eq!(shown.code(), Some(0), "{arguments:?}: {}", shown.err());
+        shown.out()
+    };
+    assert_eq!(
+        read(&["--lines", "200000-200002"]),
+        "200000\n200001\n200002\n"
+    );
+    assert_eq!(
+        read(&["--grep", "^39999[89]$"]),
+        "399998:399998\n399999:399999\n"
+    );
+    assert!(read(&["--tail", "2"]).starts_with("400000\n"));
+    assert_eq!(read(&["--bytes", "0-3"]), "1\n2\n");
+    let whole: Vec<String> = (1..=400_000).map(|number| number.to_string()).collect();
+    let whole = whole.join("\n") + "\n00";
+    assert_eq!(read(&[]), whole, "every byte, in several parts");
+    let listed = crate::shown(&home, &["artifact", "list", "--json"]);
+    let listed: Value = serde_json::from_str(listed.out().trim()).unwrap();
+    let told = (&listed["place"], &listed["bytes"], &listed["dropped_bytes"]);
+    assert_eq!(told, (&json!("there"), &json!(whole.len() + 1), &json!(0)));
+    // What is not reached is said to be there.
+    let gone =
+        "[places.there]\nkind = 'pipe'\ncommand = ['sh', '-c', 'echo no route >&2; exit 0']\n";
+    fs::write(home.config().join("config.toml"), gone).unwrap();
+    let shown = crate::shown(&home, &["artifact", "read", &id, "--tail", "1"]);
+    assert_eq!(shown.code(), Some(125));
+    assert!(
+        shown.err().contains("`there`") && shown.err().contains("no route"),
+        "{}",
+        shown.err()
+    );
+}
+
+#[test]
 fn a_place_that_is_gone_leaves_jobs_unreachable_and_no_status() {
     let home = home();
     let begun = on(&home, &["--background", "sleep 60"]).run();

@@ -74,16 +74,7 @@ pub fn take_over() -> io::Result<SignalFd> {
     }
     LIBRARY_OWN.for_each(reset_by_kernel);
     block_all()?;
-    let set = set_of(&WATCHED);
-    // SAFETY: `set` is an initialized signal set; the result is checked.
-    #[expect(unsafe_code, reason = "signalfd has no safe wrapper")]
-    unsafe {
-        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if fd == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(SignalFd(OwnedFd::from_raw_fd(fd)))
-    }
+    SignalFd::of_this_process()
 }
 
 /// Blocks every signal that can be blocked. The C library would leave its own out.
@@ -115,9 +106,19 @@ impl std::os::fd::AsFd for SignalFd {
 }
 
 impl SignalFd {
-    /// A descriptor for a forked child: a signalfd reports each process its own signals.
-    pub fn try_clone(&self) -> io::Result<Self> {
-        self.0.try_clone().map(Self)
+    /// What this process heeds, as a descriptor. A forked child makes one of its own: on Linux that
+    /// of its parent would do, but gVisor's goes on to report the signals of who made it.
+    pub fn of_this_process() -> io::Result<Self> {
+        let set = set_of(&WATCHED);
+        // SAFETY: `set` is an initialized signal set; the result is checked.
+        #[expect(unsafe_code, reason = "signalfd has no safe wrapper")]
+        unsafe {
+            let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            if fd == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Self(OwnedFd::from_raw_fd(fd)))
+        }
     }
 
     /// Takes what has arrived, without waiting.

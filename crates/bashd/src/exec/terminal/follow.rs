@@ -88,6 +88,7 @@ pub(crate) async fn run(
         grantable: None,
         changes: None,
         denied: None,
+        stored_there: None,
         began_in: None,
         masks: ShellMasks::default(),
         goes_on: false,

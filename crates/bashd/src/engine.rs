@@ -139,6 +139,7 @@ impl Engine {
         let ledger = Ledger::new(config.ledger, config.ledger_dir())
             .hiding(config.secrets.known.clone())
             .watching_the_clock(config.runs_dir())
+            .telling(config.on_record.clone())
             .chained(config.state_dir.clone());
         let feed = Feed::new(config.feed_dir()).switched(config.feed);
         let artifacts = ArtifactStore::of(&config).for_one_call(keepers.is_for_one_call());
@@ -352,6 +353,7 @@ impl EngineCore {
         entry.begin(profile, request, &owner);
         let destination = self.destination(profile, &expanded, &accepted)?;
         let judgement = self.judged(profile, request, command).await?;
+        entry.note(request, &command.to_run, &judgement);
         // Nobody waits for a call that waits for a person.
         let asks = matches!(judgement.verdict, Verdict::Ask(_)) || !request.needs.is_empty();
         let ticket = ticket.filter(|_| !asks);

@@ -83,7 +83,9 @@ export class AskCards {
       event.stopPropagation();
       give(found[0]);
     });
-    card.append(title, marked(row.command, row.question.part), node("p", "meta", visible(about.join(" · "))), buttons);
+    // What is known of its effects comes here, once the server says so.
+    const effects = node("div", "effects");
+    card.append(title, marked(row.command, row.question.part), effects, node("p", "meta", visible(about.join(" · "))), buttons);
     return card;
   }
 

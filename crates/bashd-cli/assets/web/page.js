@@ -77,7 +77,8 @@ function state(now) {
 function stranger(why) {
   for (const id of ["asks", "body", "then"]) byId(id).hidden = true;
   byId("stranger").hidden = false;
-  byId("stranger-why").textContent = why;
+  const text = why.trim().replaceAll("`", "");
+  byId("stranger-why").textContent = text && `${text[0].toUpperCase()}${text.slice(1)}.`;
 }
 
 function notify(row) {

@@ -238,6 +238,7 @@ impl<'a> LedgerEntry<'a> {
                 error: error.map(|error| cut(error, feed::LONGEST_REASON).to_owned()),
                 job: job.map(str::to_owned),
                 place: record.place.clone(),
+                cwd: record.cwd.clone(),
                 wall_ms: record.wall_ms,
                 output_bytes: record.output_bytes,
             };

@@ -11,6 +11,7 @@ mod grants;
 mod init;
 mod jobs;
 mod limits;
+mod log_wanted;
 mod map;
 mod parse;
 mod places;
@@ -35,6 +36,7 @@ pub(crate) use jobs::{
     JobsSend, JobsWait,
 };
 use limits::Limiting;
+use log_wanted::LogWanted;
 pub(crate) use map::{MapOptions, ResultOrderName, RetriedItems};
 pub(crate) use places::{PlacesAction, PlacesCheck, PlacesOptions};
 pub(crate) use recording::{ExportOptions, ReplayOptions};
@@ -453,43 +455,6 @@ pub(crate) struct LogOptions {
     pub(crate) action: Option<LogAction>,
     #[command(flatten)]
     everywhere: Everywhere,
-}
-
-/// Which calls `log` shows.
-#[derive(Debug, Default, Args)]
-pub(crate) struct LogWanted {
-    /// Show only calls of this front end or client, or of those whose name contains this.
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) client: Option<String>,
-    /// Show only calls of this session.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) session: Option<String>,
-    /// Show only calls that ended like this: exited, signalled, timed_out, cancelled, denied,
-    /// refused, failed, background, goes_on, managed.
-    #[arg(long, value_name = "WORD", value_parser = outcome)]
-    pub(crate) outcome: Option<bashd::ledger::RecordedOutcome>,
-    /// Show only calls that took this long or longer: 500ms, 10s, 2m.
-    #[arg(long, value_name = "TIME", value_parser = recording::time)]
-    pub(crate) longer: Option<std::time::Duration>,
-    /// Show only calls that took this long or shorter.
-    #[arg(long, value_name = "TIME", value_parser = recording::time)]
-    pub(crate) shorter: Option<std::time::Duration>,
-    /// Show only calls that wrote so much or more: 10KiB, 1MiB.
-    #[arg(long, value_name = "SIZE", value_parser = limits::size)]
-    pub(crate) larger: Option<u64>,
-    /// Show only calls that wrote so much or less.
-    #[arg(long, value_name = "SIZE", value_parser = limits::size)]
-    pub(crate) smaller: Option<u64>,
-}
-
-/// How a call ended, as the ledger has it.
-fn outcome(word: &str) -> Result<bashd::ledger::RecordedOutcome, String> {
-    use bashd::ledger::RecordedOutcome;
-    let read = serde_json::from_value::<RecordedOutcome>(word.replace('-', "_").into());
-    let known = read
-        .ok()
-        .filter(|outcome| *outcome != RecordedOutcome::Unknown);
-    known.ok_or_else(|| "docs/ledger.md lists the outcomes: exited, timed_out, denied …".to_owned())
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -16,9 +16,11 @@ mod map;
 mod mcp;
 mod minimize;
 mod one_shot;
+mod page;
 mod places;
 mod process;
 mod proxied;
+mod search;
 mod session;
 mod survivor;
 mod terminal;
@@ -144,6 +146,16 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "map",
         about: "`true` for each of 1,000 items",
         run: map::run,
+    },
+    Workload {
+        name: "page",
+        about: "1 GiB of lines while a page follows, and the first byte of any place of it",
+        run: page::run,
+    },
+    Workload {
+        name: "search",
+        about: "a ledger of a million records, and the span of a call",
+        run: search::run,
     },
     Workload {
         name: "places",

@@ -12,6 +12,7 @@ mod groups;
 mod init;
 mod jobs;
 mod limits;
+mod log_wanted;
 mod map;
 mod parse;
 mod places;
@@ -36,6 +37,7 @@ pub(crate) use jobs::{
     JobsSend, JobsWait,
 };
 use limits::Limiting;
+use log_wanted::LogWanted;
 pub(crate) use map::{MapOptions, ResultOrderName, RetriedItems};
 pub(crate) use places::{PlacesAction, PlacesCheck, PlacesOptions};
 pub(crate) use recording::{ExportOptions, ReplayOptions};
@@ -426,6 +428,11 @@ pub(crate) struct LogOptions {
     /// Show only calls since this time: 90m, 2h, 3d, today, 2026-08-01, '2026-08-01 10:30'.
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
+    /// Show only calls before this time.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
+    #[command(flatten)]
+    pub(crate) wanted: LogWanted,
     /// Check that all records of calls, jobs and artifacts are as they were written.
     #[arg(long, conflicts_with_all = ["json", "failed", "since", "limit", "pattern"])]
     pub(crate) verify: bool,

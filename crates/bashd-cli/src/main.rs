@@ -29,6 +29,7 @@ mod minimize;
 mod notify;
 mod outpost;
 mod pager;
+mod past;
 mod places;
 mod print;
 mod profiles;

@@ -146,6 +146,7 @@ impl Engine {
         let ledger = Ledger::new(config.ledger, config.ledger_dir())
             .hiding(config.secrets.known.clone())
             .watching_the_clock(config.runs_dir())
+            .telling(config.on_record.clone())
             .chained(config.state_dir.clone());
         let feed = Feed::new(config.feed_dir()).switched(config.feed);
         let artifacts = ArtifactStore::of(&config).for_one_call(keepers.is_for_one_call());
@@ -366,6 +367,7 @@ impl EngineCore {
         let Expanded {
             request, command, ..
         } = &*expanded;
+        entry.note(request, &command.to_run, &judgement);
         // Nobody waits for a call that waits for a person.
         let asks = matches!(judgement.verdict, Verdict::Ask(_)) || !request.needs.is_empty();
         let ticket = ticket.filter(|_| !asks);

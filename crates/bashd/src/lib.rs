@@ -47,6 +47,8 @@ pub mod ledger;
 pub mod map;
 mod near;
 pub mod notice;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod outpost;
 pub mod output;
 pub mod place;

@@ -5,6 +5,7 @@ import { AskCards } from "./asks.js";
 import { CallList, isLive } from "./list.js";
 import { RunPane } from "./run.js";
 import { enter, follow } from "./server.js";
+import { ThenView } from "./then.js";
 import { node, visible } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
@@ -12,7 +13,29 @@ const byId = (id) => document.getElementById(id);
 const run = new RunPane(() => byId("list").focus());
 const list = new CallList(byId("list"), byId("space"), byId("nothing"), open);
 const asks = new AskCards(byId("asks"), notify);
+const then = new ThenView(openPast);
 let link = "connecting …";
+
+/** Goes to what happens now, or to what was. */
+function turnTo(view) {
+  for (const button of document.querySelectorAll("[data-view]")) button.setAttribute("aria-pressed", String(button.dataset.view === view));
+  const isThen = view === "then";
+  byId("body").hidden = isThen;
+  for (const id of ["now-filters", "filter"]) byId(id).hidden = isThen;
+  if (isThen) then.show();
+  else {
+    then.hide();
+    list.draw();
+    byId("list").focus();
+  }
+}
+
+/** The output of a past call, as of any run. */
+function openPast(call) {
+  turnTo("now");
+  const row = list.rows.get(call.id) ?? { id: call.id, state: "ended", word: call.word, failed: call.failed, owner: call.owner, session: call.session, profile: call.record.profile, place: call.place, command: call.command, cwd: call.cwd, since: call.time, took: call.took, bytes: call.bytes, last_line: "", job: null, error: call.record.error, question: null, prompt: null };
+  run.open(row);
+}
 
 function open(id) {
   const row = list.rows.get(id);
@@ -52,9 +75,10 @@ function state(now) {
 }
 
 function stranger(why) {
-  for (const id of ["asks", "body"]) byId(id).hidden = true;
+  for (const id of ["asks", "body", "then"]) byId(id).hidden = true;
   byId("stranger").hidden = false;
-  byId("stranger-why").textContent = why;
+  const text = why.trim().replaceAll("`", "");
+  byId("stranger-why").textContent = text && `${text[0].toUpperCase()}${text.slice(1)}.`;
 }
 
 function notify(row) {
@@ -82,6 +106,7 @@ function filterBy(filter) {
   list.show(filter, byId("filter").value);
 }
 
+for (const button of document.querySelectorAll("[data-view]")) button.addEventListener("click", () => turnTo(button.dataset.view));
 for (const button of document.querySelectorAll("[data-filter]")) button.addEventListener("click", () => filterBy(button.dataset.filter));
 byId("filter").addEventListener("input", () => list.show(list.filter, byId("filter").value));
 byId("keys").addEventListener("click", () => byId("help").showModal());
@@ -95,14 +120,16 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !(isTyping && target.closest(".xterm"))) {
     if (isTyping && target.value) target.value = "";
     else if (isTyping && target.id === "filter") byId("list").focus();
+    else if (then.isShown) then.pane.close();
     else run.close();
     if (target.id === "filter") list.show(list.filter, target.value);
     event.preventDefault();
   } else if (isTyping) return;
-  else if (event.key === "/") focusOn(run.row ? "run-pattern" : "filter", event);
+  else if (event.key === "t") turnTo(then.isShown ? "now" : "then");
+  else if (event.key === "/") focusOn(then.isShown ? "past-text" : run.row ? "run-pattern" : "filter", event);
   else if (event.key === "?") byId("help").showModal();
   else if (event.key === "a") asks.focus();
-  else if (event.key === "x") end(event);
+  else if (event.key === "x" && !then.isShown) end(event);
 });
 
 function focusOn(id, event) {

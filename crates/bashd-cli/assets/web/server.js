@@ -49,6 +49,11 @@ export const describe = async (id) => (await ask(`/api/runs/${id}`)).json();
 export const tree = async (id) => (await ask(`/api/runs/${id}/tree`)).json();
 export const doTo = (id, deed, value = {}, signal) => post(`/api/runs/${id}/${deed}`, value, signal);
 export const readEffects = async (id) => (await ask(`/api/asks/${id}`)).json();
+/** Calls of the ledger that are looked for; calls added up; all about one; a recorded one. */
+export const past = (wish) => post("/api/past", wish);
+export const sums = (wish) => post("/api/past/sums", wish);
+export const describePast = async (id) => (await ask(`/api/past/${id}`)).json();
+export const cast = async (id) => (await ask(`/api/past/${id}/cast`)).text();
 export const answerQuestion = (id, answer) => post(`/api/asks/${id}`, { answer });
 
 /** A slice of a run's output, with its place. */

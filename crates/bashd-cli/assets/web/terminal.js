@@ -23,10 +23,12 @@ const DARK = { background: "#0e1116", foreground: "#dbe1e9", cursor: "#6fb3ff", 
 const LIGHT = { background: "#ffffff", foreground: "#1b222c", cursor: "#0a5cc2", selectionBackground: "#b9d5f7", black: "#1b222c", red: "#b4231a", green: "#0f7040", yellow: "#7d5200", blue: "#0a5cc2", magenta: "#8430a8", cyan: "#0b6b78", white: "#566273", brightBlack: "#566273", brightRed: "#c7362c", brightGreen: "#158a50", brightYellow: "#946200", brightBlue: "#1b70dd", brightMagenta: "#9a45c0", brightCyan: "#0f7d8c", brightWhite: "#1b222c" };
 const light = matchMedia("(prefers-color-scheme: light)");
 
+export const themeNow = () => (light.matches ? LIGHT : DARK);
+
 const pause = (millis) => new Promise((done) => setTimeout(done, millis));
 
 /** Takes what would reach beyond the terminal, or be answered into the program's input. */
-function silence(parser) {
+export function silence(parser) {
   const take = () => true;
   for (const id of [{ final: "c" }, { prefix: ">", final: "c" }, { prefix: "=", final: "c" }, { final: "n" }, { prefix: "?", final: "n" }, { intermediates: "$", final: "p" }, { prefix: "?", intermediates: "$", final: "p" }, { final: "t" }, { prefix: ">", final: "q" }, { final: "x" }])
     parser.registerCsiHandler(id, take);

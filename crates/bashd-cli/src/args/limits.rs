@@ -28,7 +28,7 @@ impl Limiting {
     }
 }
 
-fn size(text: &str) -> Result<u64, String> {
+pub(super) fn size(text: &str) -> Result<u64, String> {
     let size = bashd::config::size::parse(text).filter(|size| *size > 0);
     size.ok_or_else(|| "expected a size above zero, for example 512MiB".to_owned())
 }

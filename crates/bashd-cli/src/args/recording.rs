@@ -72,7 +72,7 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 /// A time such as `1s`, `500ms` or `2m`; a number alone is seconds.
-fn time(text: &str) -> Result<Duration, String> {
+pub(super) fn time(text: &str) -> Result<Duration, String> {
     let split = text.find(|one: char| one.is_ascii_alphabetic());
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
     let scale = match unit {

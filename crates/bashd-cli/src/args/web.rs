@@ -25,6 +25,10 @@ pub(crate) struct WebOptions {
     /// be repeated. Connections of other users are then let in, if they have the token.
     #[arg(long, value_name = "ORIGIN", value_parser = parse_origin)]
     pub(crate) allow_origin: Vec<AllowedOrigin>,
+    /// Also serve `/metrics` for Prometheus, to who has the token in `web/metrics-token` of the
+    /// state directory.
+    #[arg(long)]
+    pub(crate) metrics: bool,
     #[command(flatten)]
     pub(super) everywhere: Everywhere,
 }

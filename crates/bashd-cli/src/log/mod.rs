@@ -8,6 +8,7 @@ use crate::args::{LogAction, LogOptions};
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::for_people;
+use crate::past;
 use crate::print::{Paint, Printer};
 use crate::settings::ConfigInForce;
 use crate::surroundings;
@@ -16,7 +17,11 @@ use bashd::ledger::{Ledger, Record, RecordQuery, RecordedOutcome, Timestamp, Whi
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan, Zoned};
+use std::path::Path;
 use table::LogTable;
+
+/// A ledger of fewer bytes is read as quickly as an index.
+const WORTH_AN_INDEX: u64 = 8 << 20;
 
 /// Prints records: the newest last at a terminal, and else first.
 pub(crate) fn log(
@@ -44,27 +49,20 @@ pub(crate) fn log(
             Some(when) => Some(since(when, &Timestamp::now().to_zoned(zone.clone()))?),
             None => None,
         },
+        until: match &arguments.until {
+            Some(when) => Some(since(when, &Timestamp::now().to_zoned(zone.clone()))?),
+            None => None,
+        },
         contains: arguments.pattern.clone(),
+        owner: arguments.wanted.client.clone(),
+        session: arguments.wanted.session.clone(),
+        outcome: arguments.wanted.outcome,
+        at_least: arguments.wanted.longer,
+        at_most: arguments.wanted.shorter,
+        least_bytes: arguments.wanted.larger,
+        most_bytes: arguments.wanted.smaller,
     };
-    let directory = settings.config.ledger_dir();
-    let unreadable = || format!("the ledger in {} can't be read", directory.display());
-    let ledger = Ledger::new(settings.config.ledger, &directory);
-    let mut records = ledger
-        .read(filter)
-        .with_context(unreadable)
-        .map_err(|chain| Failure::of(FailureKind::System, chain))?;
-    let most = if arguments.limit == 0 {
-        usize::MAX
-    } else {
-        arguments.limit
-    };
-    let mut found = Vec::new();
-    for record in records.by_ref().take(most) {
-        match record {
-            Ok(record) => found.push(record),
-            Err(error) => printer.warn(&error.to_string()),
-        }
-    }
+    let (mut found, damaged) = found(filter, arguments.limit, settings, printer)?;
     // At a terminal the newest is where the eye is: above the prompt.
     if Printer::is_terminal() && !arguments.json {
         found.reverse();
@@ -82,8 +80,8 @@ pub(crate) fn log(
         }
     }
     page.finish()?;
-    if records.damaged() > 0 {
-        let lines = for_people::count(records.damaged(), "damaged line");
+    if damaged > 0 {
+        let lines = for_people::count(damaged, "damaged line");
         printer.warn(&format!("skipped {lines} of the ledger"));
     }
     if found.is_empty() && !arguments.json {
@@ -92,6 +90,47 @@ pub(crate) fn log(
         printer.note("more about a call: bashd log show ID");
     }
     Ok(ExitStatus::Success)
+}
+
+/// The calls that are wanted, newest first, and how many lines were skipped.
+fn found(
+    filter: RecordQuery,
+    limit: usize,
+    settings: &ConfigInForce,
+    printer: &Printer,
+) -> Result<(Vec<Record>, u64), Failure> {
+    let directory = settings.config.ledger_dir();
+    let most = if limit == 0 { usize::MAX } else { limit };
+    // The newest are at the end of a file; who looks for something else asks the index.
+    if !filter.is_all()
+        && size_of(&directory) >= WORTH_AN_INDEX
+        && let Some(page) = past::by_index(&settings.config, &filter, most)
+    {
+        return Ok((page.records, page.damaged));
+    }
+    let unreadable = || format!("the ledger in {} can't be read", directory.display());
+    let ledger = Ledger::new(settings.config.ledger, &directory);
+    let mut records = ledger
+        .read(filter)
+        .with_context(unreadable)
+        .map_err(|chain| Failure::of(FailureKind::System, chain))?;
+    let mut found = Vec::new();
+    for record in records.by_ref().take(most) {
+        match record {
+            Ok(record) => found.push(record),
+            Err(error) => printer.warn(&error.to_string()),
+        }
+    }
+    Ok((found, records.damaged()))
+}
+
+/// Bytes of the ledger's months.
+fn size_of(directory: &Path) -> u64 {
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let months = files.filter(|file| file.path().extension().is_some_and(|end| end == "jsonl"));
+    months
+        .filter_map(|file| Some(file.metadata().ok()?.len()))
+        .sum()
 }
 
 /// Says whether records are as they were written, and what is not.
@@ -129,9 +168,24 @@ fn json(record: &Record) -> Result<String, Failure> {
     serde_json::to_string(record).map_err(|error| Failure::of(FailureKind::System, error.into()))
 }
 
+fn is_filtered(arguments: &LogOptions) -> bool {
+    let wanted = &arguments.wanted;
+    let texts = [
+        &arguments.since,
+        &arguments.until,
+        &arguments.pattern,
+        &wanted.client,
+        &wanted.session,
+    ];
+    arguments.failed
+        || texts.iter().any(|text| text.is_some())
+        || wanted.outcome.is_some()
+        || wanted.longer.or(wanted.shorter).is_some()
+        || wanted.larger.or(wanted.smaller).is_some()
+}
+
 fn nothing_found(arguments: &LogOptions, settings: &ConfigInForce) -> String {
-    let is_filtered = arguments.failed || arguments.since.is_some() || arguments.pattern.is_some();
-    if is_filtered {
+    if is_filtered(arguments) {
         "no recorded call matches · all of them: bashd log --limit 0".to_owned()
     } else if settings.config.ledger.enabled {
         "no calls have been recorded yet · make one: bashd run COMMAND".to_owned()

@@ -15,6 +15,7 @@ pub(crate) mod field_type;
 pub(crate) mod id_scan;
 pub(crate) mod lines;
 pub(crate) mod own_socket;
+mod spans;
 pub(crate) mod stdio;
 pub(crate) mod stored;
 pub(crate) mod token;
@@ -52,6 +53,7 @@ pub(crate) const RUN_AT_ONCE: usize = 128;
 /// What every server needs.
 #[derive(Clone)]
 pub(crate) struct ServerBase {
+    _spans: spans::ServerSpans,
     /// Runs the calls.
     pub(crate) engine: Engine,
     /// The contract of this server's tools.
@@ -108,6 +110,7 @@ impl ServerBase {
             options.cwd.is_some().then_some(&surroundings.cwd),
         )?;
         let cwd = surroundings.cwd.clone();
+        let spans = spans::ServerSpans::start(&mut settings.config)?;
         let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
         let tools = engine.tools(&profile, &cwd.to_string_lossy())?.into();
         let clients = Clients::of(engine.config(), front_end);
@@ -115,6 +118,7 @@ impl ServerBase {
         let shared = session.filter(|name| name.starts_with(SHARED_PREFIX));
         let shared = shared.map(|name| Arc::new(clients.admit_as(name, &cwd)));
         Ok(Self {
+            _spans: spans,
             engine,
             profile,
             tools,

@@ -2,7 +2,7 @@
 
 use super::{TapedProtocol, VERSION};
 use crate::print::Printer;
-use bashd::secrets::{KnownSecrets, is_credential};
+use bashd::secrets::{KnownSecrets, is_credential, is_ordinary};
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -160,8 +160,9 @@ fn look_for_secrets(value: &Value, found: &mut Vec<(String, String)>) {
                     }
                 }
                 if let Value::String(value) = value
-                    && name.chars().any(|one| one.is_ascii_uppercase())
                     && is_credential(name, value)
+                    // Words of protocols (`token`) are written so, too, with words as values.
+                    && (name.chars().any(|one| one.is_ascii_uppercase()) || !is_ordinary(value))
                 {
                     found.push((name.clone(), value.clone()));
                 }

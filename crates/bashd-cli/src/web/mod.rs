@@ -2,7 +2,8 @@
 //!
 //! `access` says who may ask, `browsers` which browsers were let in, `peers` whose a connection is;
 //! `now` is the one stream of what happens, `rows` what it says of a call, `runs` is one run's
-//! output and what is done to it, `tree` its processes; `assets` is the page itself, `routes` which
+//! output and what is done to it, `tree` its processes, `past` what was; `metrics` is for
+//! Prometheus; `assets` is the page itself, `routes` which
 //! address is what. Nothing here runs commands: as in `top`, what is done to a call goes through
 //! its keeper, or through the question that it has open.
 
@@ -12,8 +13,10 @@ mod assets;
 mod browsers;
 mod effects;
 mod listening;
+mod metrics;
 mod now;
 mod opening;
+mod past;
 mod peers;
 mod routes;
 mod rows;
@@ -33,6 +36,7 @@ use bashd::changes::ChangeStore;
 use browsers::Browsers;
 use listening::WebListener;
 use now::NowBoard;
+use past::PastDesk;
 use runs::RunDesk;
 use std::io;
 use std::sync::Arc;
@@ -44,6 +48,9 @@ pub(crate) struct WebServer {
     board: Arc<NowBoard>,
     runs: RunDesk,
     changes: ChangeStore,
+    past: PastDesk,
+    /// What a program shows that asks for metrics; nobody may without it.
+    metrics_token: Option<String>,
     /// Where people find it, without the token.
     base: String,
     printer: Printer,
@@ -83,18 +90,32 @@ pub(crate) fn web(
         let browsers = Browsers::in_state(&config.state_dir)?;
         let listener = WebListener::open(arguments, browsers.last_port())?;
         browsers.remember_port(listener.port());
+        let metrics_token = match arguments.metrics {
+            true => Some(metrics::token(&config.state_dir)?),
+            false => None,
+        };
         let server = Arc::new(WebServer {
             access: WebAccess::of(arguments),
             browsers,
             board: NowBoard::new(config),
             runs: RunDesk::of(config),
             changes: ChangeStore::in_state(&config.state_dir),
+            past: PastDesk::of(config),
+            metrics_token,
             base: listener.base(&arguments.allow_origin),
             printer: printer.clone(),
             stop: stop.clone(),
         });
         listener.say_where(printer);
         server.tell_link("open ");
+        if server.metrics_token.is_some() {
+            let file = metrics::token_file(&config.state_dir);
+            let base = &server.base;
+            printer.note(&format!(
+                "metrics are at {base}/metrics, for the bearer of {}",
+                file.display()
+            ));
+        }
         if arguments.open {
             opening::open(&server.link(), printer);
         }

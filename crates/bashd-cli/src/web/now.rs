@@ -5,6 +5,7 @@
 //! that comes back goes on, also after a restart of the server. Who reads too slowly gets all rows
 //! again.
 
+use super::metrics::CallMetrics;
 use super::rows::{self, NowRow};
 use crate::watched::{CallDeeds, WatchedCalls};
 use bashd::CancellationToken;
@@ -43,6 +44,7 @@ pub(super) struct NowBoard {
     state: Mutex<BoardState>,
     news: broadcast::Sender<Bytes>,
     looking: tokio::sync::Mutex<()>,
+    metrics: Mutex<CallMetrics>,
 }
 
 #[derive(Default)]
@@ -68,6 +70,7 @@ impl NowBoard {
             state: Mutex::default(),
             news: broadcast::channel(PIECES_AHEAD).0,
             looking: tokio::sync::Mutex::default(),
+            metrics: Mutex::new(CallMetrics::from_now()),
         })
     }
 
@@ -134,10 +137,13 @@ impl NowBoard {
     fn tell_batch(&self, batch: FeedBatch, place: Option<FeedPlace>) {
         let mut state = self.state();
         let mut touched = BTreeSet::new();
+        let mut metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, record) in batch.records {
+            metrics.count(&record, &state.calls);
             touched.insert(record.id.clone());
             state.calls.tell(record);
         }
+        drop(metrics);
         state.place = place.or(state.place);
         let piece = state.changed(touched.into_iter().collect());
         drop(state);
@@ -209,6 +215,13 @@ impl NowBoard {
     /// All rows, for one who fell behind.
     pub(super) fn everything(&self) -> Bytes {
         self.state().everything()
+    }
+
+    /// The metrics as Prometheus reads them.
+    pub(super) fn metrics(&self) -> String {
+        let (asking, running) = self.state().calls.count();
+        let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        metrics.text(asking, running)
     }
 
     /// What is known of one call.

@@ -33,6 +33,9 @@ pub(super) async fn answer(
         Err(why) => return answer::plain(StatusCode::FORBIDDEN, why),
     };
     let path = request.uri().path();
+    if path == "/metrics" {
+        return super::metrics::answer(server, &request);
+    }
     if !path.starts_with("/api/") {
         let found = (request.method() == Method::GET).then(|| assets::get(path, request.headers()));
         let missing = || answer::plain(StatusCode::NOT_FOUND, "there is nothing here\n");
@@ -94,6 +97,19 @@ async fn admitted(server: &Arc<WebServer>, request: Request<Incoming>) -> WebAns
         (false, ["runs", id]) => shown(server.runs.describe(id, server.board.row(id)).await),
         (false, ["runs", id, "tree"]) => shown(server.runs.tree(id).await),
         (false, ["runs", id, "output"]) => output(server, id, &query).await,
+        (true, ["past"]) => match body(request).await {
+            Ok(wish) => shown(server.past.search(wish).await),
+            Err(refusal) => refusal,
+        },
+        (true, ["past", "sums"]) => match body(request).await {
+            Ok(wish) => shown(server.past.sums(wish).await),
+            Err(refusal) => refusal,
+        },
+        (false, ["past", id]) => shown(server.past.describe(id).await),
+        (false, ["past", id, "cast"]) => match server.past.cast(id).await {
+            Ok(cast) => answer::bytes(StatusCode::OK, "application/octet-stream", cast),
+            Err(failure) => refused(failure),
+        },
         (true, ["runs", id, deed]) => match body(request).await {
             Ok(wish) => shown(server.runs.do_to(id, deed, wish).await),
             Err(refusal) => refusal,

@@ -73,7 +73,7 @@ pub(super) fn row(call: Option<&WatchedCall>, job: Option<&Job>) -> Option<NowRo
 fn of_call(call: &WatchedCall, job: Option<&Job>) -> NowRow {
     let begun = &call.begun;
     let (mut took, mut error, mut question) = (None, None, None);
-    let mut place = begun.place.clone();
+    let (mut place, mut cwd) = (begun.place.clone(), begun.cwd.clone());
     let state = match &call.state {
         WatchedState::Asks(asks) => {
             question = Some(RowQuestion {
@@ -90,6 +90,9 @@ fn of_call(call: &WatchedCall, job: Option<&Job>) -> NowRow {
             took = Some(ended.wall_ms);
             error.clone_from(&ended.error);
             place = ended.place.clone().or(place);
+            if !ended.cwd.is_empty() {
+                cwd.clone_from(&ended.cwd);
+            }
             "ended"
         }
         WatchedState::Lost => "lost",
@@ -114,8 +117,8 @@ fn of_call(call: &WatchedCall, job: Option<&Job>) -> NowRow {
         command: begun.command.clone(),
         // What the feed does not name, its job does.
         cwd: match job {
-            Some(job) if begun.cwd.is_empty() => job.cwd.clone(),
-            _ => begun.cwd.clone(),
+            Some(job) if cwd.is_empty() => job.cwd.clone(),
+            _ => cwd,
         },
         since: call.since.as_millisecond(),
         took,

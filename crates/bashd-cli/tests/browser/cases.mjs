@@ -410,6 +410,14 @@ const cases = {
           await openRun(page, "cat");
           await page.locator("#run-fit").waitFor();
           await check("terminal");
+          await page.locator("#run-close").click();
+          await page.locator("[data-view=then]").click();
+          await page.locator("#past-rows tr").first().waitFor();
+          await check("then");
+          await page.locator("#past-rows tr button").first().click();
+          await page.locator("#call-facts dt").first().waitFor();
+          await check("call");
+          await page.locator("[data-view=now]").click();
           await answer(page, "Deny");
           await asking.done;
           browser.complaints = browser.complaints.filter((text) => !/axe|Content Security Policy/.test(text));
@@ -451,6 +459,61 @@ const cases = {
       const script = await page.evaluate(() => performance.getEntriesByType("longtask").reduce((sum, task) => sum + task.duration, 0));
       console.log(`first paint with ${count} jobs: ${painted} ms of script for the rows, ${loaded} ms from reload to rows`);
       assert(painted < 200 && script < 200, `the first paint took ${painted} ms of script, ${script} ms of long tasks`);
+    });
+  },
+
+  async past() {
+    for (const command of ["echo alpha", "exit 3", "seq 1 30000", "echo '</script><img src=x onerror=alert(1)>'"]) bashd(["run", command]);
+    bashd(["run", "--record", "--env", "GREETING=hello", "echo first; sleep 0.4; printf '\\033[32mgreen\\033[0m\\n'; sleep 0.4; echo last"]);
+    await withPage(async ({ page }) => {
+      const rows = page.locator("#past-rows tr");
+      await page.locator("body").press("t");
+      await rows.nth(4).waitFor();
+      assert((await page.locator("#chart-calls svg").getAttribute("aria-label")).startsWith("Calls: 5 in 30 days"), "the chart");
+      // Filters, by keyboard alone.
+      await page.locator("#past-text").fill("ALPHA");
+      await until(async () => (await rows.count()) === 1);
+      assert((await rows.first().innerText()).includes("echo alpha"), await rows.first().innerText());
+      await page.locator("#past-text").fill("");
+      await page.locator("#past-outcome").selectOption("wrong");
+      await until(async () => (await rows.count()) === 1 && (await rows.first().innerText()).includes("exit 3"));
+      await page.locator("#past-outcome").selectOption("");
+      await page.locator("#past-larger").fill("100k");
+      await until(async () => (await rows.count()) === 1 && (await rows.first().innerText()).includes("seq 1 30000"));
+      await page.locator("#past-larger").fill("nonsense");
+      await page.locator("#past-larger[aria-invalid=true]").waitFor();
+      await page.locator("#past-larger").fill("100k");
+      await until(async () => (await rows.count()) === 1);
+      // A call's page: raw and as the model saw it.
+      await rows.first().locator("button").focus();
+      await page.keyboard.press("Enter");
+      await page.locator("#call-shown", { hasText: "artifact://" }).waitFor();
+      await page.locator("#call-raw", { hasText: "more: open the output" }).waitFor();
+      await page.locator("#call-open").click();
+      await shows(page, "30000");
+      await page.keyboard.press("Escape");
+      await page.locator("body").press("t");
+      await page.locator("#past-larger").fill("");
+      await page.locator("#past-text").fill("onerror");
+      await until(async () => (await rows.count()) === 1);
+      await rows.first().locator("button").click();
+      await page.locator("#call-given", { hasText: "<img src=x onerror=alert(1)>" }).waitFor();
+      assert((await page.locator("#call img").count()) === 0, "text became markup");
+      // A recording is played, and moved in.
+      await page.locator("#past-text").fill("GREEN");
+      await until(async () => (await rows.count()) === 1 && (await rows.first().innerText()).includes("green"));
+      await rows.first().locator("button").click();
+      await page.locator("#call-facts", { hasText: "GREETING=hello" }).waitFor();
+      await page.locator("#call-play").click();
+      const played = () => page.evaluate(() => [...document.querySelectorAll("#player-screen .xterm-rows > div")].map((row) => row.textContent).join("\n"));
+      await until(async () => /first[^]*green[^]*last/.test(await played()), played);
+      await page.locator("#player-toggle", { hasText: "Play" }).waitFor();
+      await page.locator("#player-seek").fill("200");
+      await until(async () => /first/.test(await played()) && !/green/.test(await played()), played);
+      await page.locator("#player-toggle").click();
+      await until(async () => /last/.test(await played()), played);
+      await page.keyboard.press("Escape");
+      await page.locator("#call").waitFor({ state: "hidden" });
     });
   },
 

@@ -56,6 +56,7 @@
 //! | `stalls` | what one caller can make slow, and whom that costs |
 //! | `snippets` | every block of the pages runs, or says why not |
 //! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
+//! | `telemetry` | spans for OpenTelemetry and metrics for Prometheus, read by their own packages |
 //! | `tape` | `tape`, `--tape-record`, `--tape-play`: sessions served again, of a real agent, too |
 //! | `web` | `web`: who gets in, the stream, runs, questions; the page in a browser |
 //! | `words` | `run` with words and its own stdin; small subcommands |
@@ -124,6 +125,8 @@ mod snippets;
 mod stalls;
 mod stats;
 mod tape;
+#[cfg(feature = "web")]
+mod telemetry;
 mod usage;
 #[cfg(feature = "web")]
 mod web;

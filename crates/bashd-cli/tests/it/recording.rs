@@ -1,6 +1,7 @@
 //! `run --record`, `replay` and `export`: what is recorded, of what kinds of runs, and what players
 //! that nobody here wrote make of it.
 
+use crate::console::tmux::Tmux;
 use crate::{bashd, shown};
 use bashd_testkit::{Home, loudly};
 use serde_json::Value;
@@ -321,6 +322,49 @@ fn replay_takes_as_long_as_the_run_or_less_if_asked() {
     assert!(timed(&[]) >= Duration::from_millis(1450));
     assert!(timed(&["--speed", "10"]) < Duration::from_millis(1200));
     assert!(timed(&["--idle", "100ms"]) < Duration::from_millis(1200));
+    home.finish();
+}
+
+#[test]
+fn a_replay_at_a_terminal_pauses_goes_on_and_ends_by_its_keys() {
+    let home = Home::new();
+    let id = recorded(
+        &home,
+        &["echo one; sleep 3; echo two; sleep 300 & sleep 1; kill $!; echo three"],
+    );
+    let Some(tmux) = Tmux::shell(&home, (90, 24)) else {
+        return;
+    };
+    let start = |words: &str| {
+        tmux.line(&format!(
+            "clear; {} replay {id} {words}; echo status-$?",
+            env!("CARGO_BIN_EXE_bashd")
+        ));
+        tmux.until_that("one", |shown| shown.lines().any(|line| line == "one"));
+    };
+    let has = |line: &str| tmux.shown().lines().any(|shown| shown == line);
+    // Space: nothing comes while it pauses, however long; then it goes on to the end.
+    start("");
+    tmux.keys(&["Space"]);
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(4) {
+        assert!(!has("two"), "it went on while it paused:\n{}", tmux.shown());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    tmux.keys(&["Space"]);
+    tmux.until("status-0");
+    assert!(has("three"), "{}", tmux.shown());
+    // q and Ctrl-C end it where it is.
+    for (key, status) in [("q", "status-0"), ("C-c", "status-130")] {
+        start("--speed 0.1");
+        tmux.keys(&[key]);
+        tmux.until(status);
+        assert!(!has("two"), "{}", tmux.shown());
+        // The terminal is as it was: what is typed is shown again.
+        tmux.line("echo typed-again");
+        tmux.until("typed-again");
+    }
+    drop(tmux);
     home.finish();
 }
 

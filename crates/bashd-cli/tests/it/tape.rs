@@ -139,16 +139,18 @@ fn a_tape_has_no_secrets_and_is_played_without_them() {
     let tape = home.workspace().join("tape");
     let path = tape.to_str().unwrap();
     let (own, brought, told) = ("own-4f1c88d2e9", "brought-7a30bb1c", "told-99d1e0aa52");
+    // Under a name in small letters, too.
+    let small = "small-5e0d7c41fa";
     let secret = json!({"id": 1, "type": "secret", "name": "DB", "value": told});
     let call = json!({"id": 2, "type": "call", "arguments": {
-        "command": format!("echo $MY_TOKEN $CALL_TOKEN {told}; echo done"), "env": {"CALL_TOKEN": brought},
+        "command": format!("echo $MY_TOKEN $CALL_TOKEN {told}; echo done"), "env": {"CALL_TOKEN": brought, "db_password": small},
     }});
     let lines = format!("{secret}\n{call}\n");
     let server = bashd(&home, &["rpc", "--tape-record", path]).env("MY_TOKEN", own);
     let recorded = server.stdin(lines.clone()).run();
     assert!(recorded.out().contains("done"), "{}", recorded.out());
     let text = std::fs::read_to_string(&tape).unwrap();
-    for value in [own, brought, told] {
+    for value in [own, brought, told, small] {
         assert!(!text.contains(value), "{value} is on the tape: {text}");
     }
     // Neither the variable nor the values are known here.

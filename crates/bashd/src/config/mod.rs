@@ -42,7 +42,7 @@ use crate::guard::interceptor::{Interceptor, InterceptorRule};
 use crate::guard::safe_mode::SafeMode;
 use crate::guard::{self, Gate, Guard, Judgement, UserRule};
 use crate::jobs::JobLimits;
-use crate::ledger::LedgerSettings;
+use crate::ledger::{LedgerSettings, RecordListener};
 use crate::place::PlaceSettings;
 use crate::plan::confinement as confinement_plan;
 use crate::plan::{Cgroups, Confinement, ConfinementInForce, Quota, Resources, Survivors};
@@ -77,6 +77,12 @@ pub struct Config {
     pub head_bytes: Option<u64>,
     /// What is recorded of calls.
     pub ledger: LedgerSettings,
+    /// Who else is told of the record of every call; nobody, unless the host sets it.
+    pub on_record: Option<RecordListener>,
+    /// Where spans of calls are sent, by OTLP over HTTP; nowhere if empty.
+    pub otlp_endpoint: Option<String>,
+    /// Whether spans have the text of commands.
+    pub otlp_commands: bool,
     /// Whether calls are told to those who watch.
     pub feed: bool,
     /// Overrides what profiles say about recording the times of output.
@@ -345,6 +351,9 @@ impl Config {
                 max_age: unless_zero(values.number("spool.max_age_days")?).map(days),
             },
             head_bytes: values.number_unless_profile("head_bytes")?,
+            on_record: None,
+            otlp_endpoint: values.optional("otlp.endpoint")?.map(str::to_owned),
+            otlp_commands: values.switch("otlp.commands")?,
             feed: values.switch("feed.enabled")?,
             recording: values.switch_unless_profile("recording.enabled")?,
             ledger: LedgerSettings {

@@ -328,6 +328,19 @@ pub const KEYS: &[ConfigKey] = &[
         "whether calls are told to those who watch, such as `bashd log --follow` (docs/feed.md)",
     ),
     key(
+        "otlp.endpoint",
+        ValueKind::Text,
+        "",
+        "where servers send a span for each call, by OTLP over HTTP, such as `http://127.0.0.1:4318`; nowhere if \
+         empty (docs/metrics.md)",
+    ),
+    key(
+        "otlp.commands",
+        ValueKind::Switch,
+        "false",
+        "whether spans have the text of commands, with secrets hidden (docs/metrics.md)",
+    ),
+    key(
         "recording.enabled",
         ValueKind::ProfileOrSwitch,
         "profile",

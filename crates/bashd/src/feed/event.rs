@@ -141,6 +141,9 @@ pub struct CallEnded {
     /// The place at which it ran, if not here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+    /// The directory in which it ran; empty if nothing did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cwd: String,
     /// From request to reply, in milliseconds.
     pub wall_ms: u64,
     /// Bytes that the command wrote.

@@ -67,6 +67,7 @@ fn every_event_is_read_as_it_was_told() {
         error: None,
         job: Some("bg_1".into()),
         place: None,
+        cwd: String::new(),
         wall_ms: 5,
         output_bytes: 7,
     };

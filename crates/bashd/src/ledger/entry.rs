@@ -5,7 +5,7 @@
 //! itself as cancelled, so there is one record per call in that case too.
 
 use super::outlasting::OutlastingRun;
-use super::record::{MinimizedOutput, cut};
+use super::record::{LeftProcess, MinimizedOutput, RecordedObjection, cut};
 use super::{Ledger, Record, RecordedOutcome};
 use crate::engine::ItemRecord;
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::exec::{EndedBy, Exit};
 use crate::feed::{
     self, AskedEffects, CallAsks, CallBegun, CallEnded, Feed, FeedEvent, FeedRecord,
 };
-use crate::guard::Objection;
+use crate::guard::{Judgement, Objection, Verdict};
 use crate::profile::Profile;
 use crate::profile::reply::{Ending, Finished, TerminalProgress};
 use crate::reply::Reply;
@@ -28,6 +28,13 @@ use std::time::Instant;
 
 /// Bytes after the longest recorded command that may hold the end of a secret.
 const SECRET_AT_THE_CUT: usize = 64 << 10;
+
+/// Variables of a call that are recorded at most, and bytes of each value.
+const MOST_VARIABLES: usize = 32;
+const LONGEST_VALUE: usize = 256;
+
+/// Processes that a call left, of which its record tells at most.
+const MOST_LEFT: usize = 32;
 
 /// What is known of a call so far.
 pub(crate) struct LedgerEntry<'a> {
@@ -51,6 +58,12 @@ pub(crate) struct LedgerEntry<'a> {
     pub(crate) recorded: Option<ItemRecord>,
     /// Values that must not be written, those of the call's own variables among them.
     pub(crate) secrets: Arc<Secrets>,
+    /// The text that runs, if it is another one than was given.
+    as_run: Option<String>,
+    /// What a rule objects to.
+    objection: Option<RecordedObjection>,
+    /// The variables that the call sets.
+    env: Vec<(String, String)>,
     /// Front end and client; empty until the call was read.
     owner: String,
     /// Its session, if it has one.
@@ -78,6 +91,9 @@ impl<'a> LedgerEntry<'a> {
             is_kept_out: false,
             recorded: None,
             secrets: ledger.secrets(),
+            as_run: None,
+            objection: None,
+            env: Vec::new(),
             owner: String::new(),
             session: None,
             job: None,
@@ -107,6 +123,27 @@ impl<'a> LedgerEntry<'a> {
         let cwd = cwd.map(|cwd| cwd.display().to_string());
         // Where it runs if it names none is known later, and told with its end.
         self.tell_begun(cwd, request.on.clone());
+    }
+
+    /// Notes what will run, with which variables of its own, and what a rule says of it.
+    pub(crate) fn note(&mut self, request: &Request, to_run: &str, judgement: &Judgement) {
+        let most = self.ledger.settings.max_command_bytes;
+        if to_run != self.command {
+            self.as_run = Some(self.shown(to_run, most));
+        }
+        let pairs = request.env.iter().take(MOST_VARIABLES);
+        let text = |of: &OsString| self.shown(&of.to_string_lossy(), LONGEST_VALUE);
+        self.env = pairs
+            .map(|(name, value)| (text(name), text(value)))
+            .collect();
+        self.objection = judgement.objection().map(|objection| RecordedObjection {
+            decision: match judgement.verdict {
+                Verdict::Ask(_) => "ask".to_owned(),
+                Verdict::Allow | Verdict::Deny(_) => "deny".to_owned(),
+            },
+            rule: objection.rule.clone(),
+            message: self.shown(&objection.message, feed::LONGEST_REASON),
+        });
     }
 
     /// Tells the feed of what somebody does to a job.
@@ -228,6 +265,7 @@ impl<'a> LedgerEntry<'a> {
                 error: error.map(|error| cut(error, feed::LONGEST_REASON).to_owned()),
                 job: job.map(str::to_owned),
                 place: record.place.clone(),
+                cwd: record.cwd.clone(),
                 wall_ms: record.wall_ms,
                 output_bytes: record.output_bytes,
             };
@@ -272,6 +310,14 @@ impl<'a> LedgerEntry<'a> {
             refused.what = self.hidden(&refused.what);
         }
         record.connections.clone_from(&reply.connections);
+        let left = reply.left_behind.iter().take(MOST_LEFT);
+        record.left = left
+            .map(|left| LeftProcess {
+                pid: left.pid,
+                command: self.shown(&left.command, feed::LONGEST_COMMAND),
+                job: left.job.clone(),
+            })
+            .collect();
         // What goes on in its terminal is told to have ended when it has.
         if record.outcome != RecordedOutcome::GoesOn {
             self.tell_ended(&record, reply.job.as_deref());
@@ -306,6 +352,9 @@ impl<'a> LedgerEntry<'a> {
         record.cwd = self.hidden(&self.cwd.display().to_string());
         record.place.clone_from(&self.place);
         record.kept_out = self.is_kept_out;
+        record.as_run.clone_from(&self.as_run);
+        record.objection.clone_from(&self.objection);
+        record.env.clone_from(&self.env);
         record.wall_ms = self.begun.elapsed().as_millis() as u64;
         record
     }

@@ -2,25 +2,32 @@
 //!
 //! Several processes share it without a lock. A record is one `write` to a file opened with
 //! `O_APPEND`, so the kernel keeps records apart; a reader skips what is torn (a disk that filled
-//! up in the middle of a line, a crash). There is no index and nothing to repair: any file may be
-//! deleted at any time. The process that begins a new month removes old ones.
+//! up in the middle of a line, a crash). There is nothing to repair: any file may be deleted at any
+//! time. The process that begins a new month removes old ones. An index beside it (`index`) only
+//! finds faster what is here.
 //!
 //! A failing ledger never fails a call: [`Ledger::record`] reports it once and continues. The
 //! format is described in `docs/ledger.md`.
 
 mod chain;
 mod entry;
+#[cfg(feature = "index")]
+pub mod index;
 mod month;
 pub(crate) mod outlasting;
+mod query;
 mod read;
 pub(crate) mod record;
 mod reverse_lines;
+mod sums;
 mod verify;
 
 pub(crate) use entry::LedgerEntry;
 pub use jiff::Timestamp;
-pub use read::{RecordQuery, Records, Which};
-pub use record::{MinimizedOutput, Record, RecordedOutcome};
+pub use query::{RecordQuery, Which};
+pub use read::Records;
+pub use record::{LeftProcess, MinimizedOutput, Record, RecordedObjection, RecordedOutcome};
+pub use sums::{CallSum, LedgerSums};
 pub(crate) use verify::LedgerState;
 
 use crate::appending;
@@ -60,7 +67,20 @@ pub struct Ledger {
     clock: Option<PathBuf>,
     /// What the records of this process are part of.
     chain: Option<Chain>,
+    /// Who else is told of every record.
+    listener: Option<RecordListener>,
     failure_said: AtomicBool,
+}
+
+/// Somebody who is told of the record of every call, whether or not it is written. It must not
+/// wait: calls wait for it.
+#[derive(Clone)]
+pub struct RecordListener(pub Arc<dyn Fn(&Record) + Send + Sync>);
+
+impl std::fmt::Debug for RecordListener {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("RecordListener")
+    }
 }
 
 impl Ledger {
@@ -72,6 +92,7 @@ impl Ledger {
             known: KnownSecrets::default(),
             clock: None,
             chain: None,
+            listener: None,
             failure_said: AtomicBool::new(false),
         }
     }
@@ -93,6 +114,12 @@ impl Ledger {
         self
     }
 
+    /// Tells somebody else of every record, too.
+    pub(crate) fn telling(mut self, listener: Option<RecordListener>) -> Self {
+        self.listener = listener;
+        self
+    }
+
     /// Makes a chain of what is recorded from now on, under the key of this state directory.
     pub(crate) fn chained(mut self, state: PathBuf) -> Self {
         self.chain = Some(Chain::of(state));
@@ -101,6 +128,9 @@ impl Ledger {
 
     /// Appends a record, unless the ledger is disabled. Takes microseconds.
     pub fn append(&self, record: &Record) -> io::Result<()> {
+        if let Some(RecordListener(tell)) = &self.listener {
+            tell(record);
+        }
         if !self.settings.enabled {
             return Ok(());
         }

@@ -28,6 +28,21 @@ impl Month {
         }
     }
 
+    /// Months since the year 0: the later, the larger.
+    #[cfg(feature = "index")]
+    pub(super) fn number(self) -> i64 {
+        i64::from(self.year) * 12 + i64::from(self.month) - 1
+    }
+
+    /// The month of a number.
+    #[cfg(feature = "index")]
+    pub(super) fn of_number(number: i64) -> Option<Self> {
+        Some(Self {
+            year: i16::try_from(number.div_euclid(12)).ok()?,
+            month: i8::try_from(number.rem_euclid(12) + 1).ok()?,
+        })
+    }
+
     pub(super) fn file_name(self) -> String {
         format!("{:04}-{:02}.jsonl", self.year, self.month)
     }

@@ -83,6 +83,7 @@ impl OutlastingRun {
                 error: None,
                 job: None,
                 place: record.place.clone(),
+                cwd: record.cwd.clone(),
                 wall_ms: record.wall_ms,
                 output_bytes: record.output_bytes,
             };

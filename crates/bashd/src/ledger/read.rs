@@ -1,33 +1,12 @@
 //! Reading the ledger: newest first, month by month, filtered, whatever state the files are in.
 
 use super::month::{self, Month};
+use super::query::RecordQuery;
 use super::record::Record;
 use super::reverse_lines::{LedgerLine, ReverseLines};
-use jiff::Timestamp;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// Which records are wanted.
-#[derive(Debug, Clone, Default)]
-pub struct RecordQuery {
-    /// All calls, or only those that failed.
-    pub which: Which,
-    /// Only calls that came in at this time or later.
-    pub since: Option<Timestamp>,
-    /// Only commands that contain this text, ignoring case.
-    pub contains: Option<String>,
-}
-
-/// All calls, or only some.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Which {
-    /// Every call.
-    #[default]
-    All,
-    /// Calls that did anything but exit with status 0.
-    Failed,
-}
 
 /// Records, newest first.
 #[derive(Debug)]
@@ -40,11 +19,13 @@ pub struct Records {
 }
 
 impl Records {
-    pub(super) fn open(directory: &Path, mut filter: RecordQuery) -> io::Result<Self> {
+    pub(super) fn open(directory: &Path, filter: RecordQuery) -> io::Result<Self> {
         let first = filter.since.map(Month::of);
+        let last = filter.until.map(Month::of);
         let files = month::files(directory)?.into_iter().rev();
         let files = files.filter(|(month, _)| first.is_none_or(|first| *month >= first));
-        filter.contains = filter.contains.map(|text| text.to_lowercase());
+        let files = files.filter(|(month, _)| last.is_none_or(|last| *month <= last));
+        let filter = filter.in_lower_case();
         Ok(Self {
             files: files.map(|(_, path)| path).collect(),
             lines: None,
@@ -71,7 +52,7 @@ impl Records {
                 Ok(None) => self.lines = None,
                 Ok(Some(LedgerLine::TooLong)) => self.damaged += 1,
                 Ok(Some(LedgerLine::Whole(line))) => match Record::from_line(&line) {
-                    Some(record) if wanted(&self.filter, &record) => return Ok(Some(record)),
+                    Some(record) if self.filter.wants(&record) => return Ok(Some(record)),
                     Some(_) => {}
                     None => self.damaged += 1,
                 },
@@ -108,18 +89,4 @@ fn open(path: &Path) -> io::Result<Option<ReverseLines>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(named(error)),
     }
-}
-
-/// Whether a record passes; `contains` is in lower case already.
-fn wanted(filter: &RecordQuery, record: &Record) -> bool {
-    let by_outcome = match filter.which {
-        Which::All => true,
-        Which::Failed => record.failed(),
-    };
-    by_outcome
-        && filter.since.is_none_or(|since| record.time >= since)
-        && filter
-            .contains
-            .as_ref()
-            .is_none_or(|text| record.command.to_lowercase().contains(text.as_str()))
 }

@@ -81,6 +81,18 @@ pub struct Record {
     /// Whether a person ran it and wants no agent to be told; left out if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept_out: bool,
+    /// The text that ran, if it is not the command as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_run: Option<String>,
+    /// What a rule objected to, whoever allowed it then; left out if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objection: Option<RecordedObjection>,
+    /// The variables that the call set; left out if none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<(String, String)>,
+    /// Processes that it left; left out if none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<LeftProcess>,
     /// The chain that it is in; this and the next two are left out if it is in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     chain: Option<String>,
@@ -98,6 +110,31 @@ pub(super) struct ChainMark {
     pub(super) chain: String,
     pub(super) n: u64,
     pub(super) prev: String,
+}
+
+/// What a rule said of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RecordedObjection {
+    /// `ask`, if a person could allow it, or `deny`.
+    pub decision: String,
+    /// The rule.
+    pub rule: String,
+    /// What it objects to.
+    pub message: String,
+}
+
+/// A process that a call left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LeftProcess {
+    /// Its process id.
+    pub pid: i32,
+    /// Its command line.
+    pub command: String,
+    /// The job by which it can be ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
 }
 
 /// What happened to output that was minimized.
@@ -169,6 +206,10 @@ impl Record {
             refused: Vec::new(),
             connections: Vec::new(),
             kept_out: false,
+            as_run: None,
+            objection: None,
+            env: Vec::new(),
+            left: Vec::new(),
             chain: None,
             n: None,
             prev: None,

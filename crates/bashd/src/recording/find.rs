@@ -39,6 +39,15 @@ impl RecordedRun {
         Ok(Self::unstored(config, &record))
     }
 
+    /// A call of the ledger, with what is stored of it.
+    pub fn of_record(config: &Config, record: &Record) -> Self {
+        let store = ArtifactStore::of(config);
+        match store.open_run(&record.id) {
+            Ok(artifact) => Self::of_artifact(config, &store, artifact, Some(record)),
+            Err(_) => Self::unstored(config, record),
+        }
+    }
+
     fn of_artifact(
         config: &Config,
         store: &ArtifactStore,

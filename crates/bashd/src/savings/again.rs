@@ -64,6 +64,16 @@ impl<'a> Reconstruction<'a> {
         .filter(|_| is_the_same)
     }
 
+    /// What the model saw of a call whose output is stored in this artifact; `None` if that is
+    /// not known any more.
+    pub(super) fn shown(&self, record: &Record, artifact: u64) -> Option<String> {
+        if let Some(recorded) = &record.minimized {
+            return Some(self.texts(record, recorded)?.shown);
+        }
+        let profile = self.library.get(&record.profile).ok()?;
+        in_window(&profile, &self.raw(artifact)?, artifact)
+    }
+
     /// The whole raw output.
     fn raw(&self, id: u64) -> Option<String> {
         let artifact = self.store.open(id).ok()?;

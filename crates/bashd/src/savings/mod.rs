@@ -124,6 +124,14 @@ pub fn savings(
     Ok(summed_up(&calls, records.damaged()))
 }
 
+/// What a model was shown of a call whose output is stored in this artifact, made again; `None` if
+/// too little of it is kept, or if it would be shown otherwise today.
+pub fn shown_again(config: &Config, record: &Record, artifact: u64) -> Option<String> {
+    let store = ArtifactStore::of(config);
+    let library = Library::new(config.profiles_dir.clone()).showing_of_the_start(config.head_bytes);
+    Reconstruction::new(config, &store, &library).shown(record, artifact)
+}
+
 /// What is known about a record's call, if it was minimized.
 fn call(
     record: Record,

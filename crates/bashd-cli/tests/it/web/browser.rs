@@ -132,6 +132,11 @@ fn a_thousand_jobs_are_painted_at_once() {
 }
 
 #[test]
+fn past_calls_are_found_shown_and_played() {
+    whole("past");
+}
+
+#[test]
 fn a_full_screen_program_is_shown_as_it_is() {
     whole("full_screen");
 }

@@ -5,5 +5,6 @@
 mod access;
 mod browser;
 mod now;
+mod past;
 mod runs;
-mod server;
+pub(crate) mod server;

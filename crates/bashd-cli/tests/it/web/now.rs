@@ -44,14 +44,47 @@ fn a_browser_that_comes_back_after_a_restart_has_lost_nothing() {
     now.next();
     shown(&home, &["run", "echo seen"]);
     now.until(has("exit 0", "echo seen"));
+    // One that lives on, and one that ends meanwhile, which the feed does not tell.
+    shown(&home, &["run", "--background", "echo lives; sleep 300"]);
+    shown(
+        &home,
+        &[
+            "run",
+            "--background",
+            "echo ends; until [ -e over ]; do sleep 0.05; done",
+        ],
+    );
+    let mut known = Vec::new();
+    while known.len() < 2 {
+        let (_, piece) = now.next();
+        let rows = piece["rows"].as_array().unwrap().iter();
+        let rows = rows.filter(|row| row["state"] == "job");
+        known.extend(rows.map(|row| row["id"].clone()));
+        known.sort_by_key(Value::to_string);
+        known.dedup();
+    }
     let place = now.place.clone().unwrap();
     let port = server.address.port().to_string();
     server.kill(&home);
     for number in 0..5 {
         shown(&home, &["run", &format!("echo missed {number}")]);
     }
-    shown(&home, &["run", "--background", "exit 7"]);
+    std::fs::write(home.workspace().join("over"), "").unwrap();
+    shown(&home, &["jobs", "wait", "bg_2"]);
     let server = WebUnderTest::start_at(&home, &port, &[]);
+    let mut now = server.now(&visitor, Some(&place));
+    let (name, piece) = now.next();
+    assert_eq!(name, "rows");
+    let rows = piece["rows"].as_array().unwrap();
+    let of = |text: &str| {
+        rows.iter()
+            .find(|row| row["command"].as_str().unwrap().starts_with(text))
+    };
+    assert!(of("echo seen").is_none(), "it was told of that: {piece}");
+    assert_eq!(of("echo lives").unwrap()["state"], "job", "{piece}");
+    assert_eq!(of("echo ends").unwrap()["state"], "ended", "{piece}");
+    assert!(of("echo missed 0").is_some(), "{piece}");
+    shown(&home, &["jobs", "kill", "bg_1"]);
     let mut now = server.now(&visitor, Some(&place));
     let mut missed: Vec<Value> = (0..5)
         .map(|number| json!(format!("echo missed {number}")))

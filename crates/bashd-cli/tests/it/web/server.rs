@@ -9,55 +9,55 @@ use std::process::{Child, ChildStderr};
 use std::time::{Duration, Instant};
 
 /// No answer takes longer.
-pub(super) const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
 /// A home in which a server may leave what it knows of browsers.
-pub(super) fn home() -> Home {
+pub(crate) fn home() -> Home {
     Home::new().keeping_in_state(&["web", "changes"])
 }
 
 /// A server on a port of its own.
-pub(super) struct WebUnderTest {
+pub(crate) struct WebUnderTest {
     child: Child,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     said: Lines<BufReader<ChildStderr>>,
     /// The token of the link that it printed last.
-    pub(super) token: String,
+    pub(crate) token: String,
 }
 
 /// What a browser has after it came in.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Visitor {
-    pub(super) cookie: String,
-    pub(super) key: String,
+pub(crate) struct Visitor {
+    pub(crate) cookie: String,
+    pub(crate) key: String,
 }
 
 /// An answer.
 #[derive(Debug)]
-pub(super) struct WebReply {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: Vec<u8>,
+pub(crate) struct WebReply {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl WebReply {
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text());
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines
             .find(|(found, _)| found.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
     }
 
-    pub(super) fn number(&self, name: &str) -> u64 {
+    pub(crate) fn number(&self, name: &str) -> u64 {
         let value = self.header(&format!("x-bashd-{name}"));
         value
             .unwrap_or_else(|| panic!("{name}: {}", self.head))
@@ -67,11 +67,11 @@ impl WebReply {
 }
 
 impl WebUnderTest {
-    pub(super) fn start(home: &Home, arguments: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, arguments: &[&str]) -> Self {
         Self::start_at(home, "0", arguments)
     }
 
-    pub(super) fn start_at(home: &Home, port: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn start_at(home: &Home, port: &str, arguments: &[&str]) -> Self {
         let arguments = [&["web", "--port", port], arguments].concat();
         let mut child = crate::bashd(home, &arguments).spawn();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -89,26 +89,26 @@ impl WebUnderTest {
     }
 
     /// Reads the link that was printed.
-    pub(super) fn next_token(&mut self) -> String {
+    pub(crate) fn next_token(&mut self) -> String {
         let line = self.said.next().unwrap().unwrap();
         let (_, token) = line.rsplit_once("/#").unwrap_or_else(|| panic!("{line}"));
         token.clone_into(&mut self.token);
         self.token.clone()
     }
 
-    pub(super) fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// One request with these headers alone.
-    pub(super) fn raw(&self, line: &str, headers: &[(&str, &str)], body: &str) -> WebReply {
+    pub(crate) fn raw(&self, line: &str, headers: &[(&str, &str)], body: &str) -> WebReply {
         let mut stream = TcpStream::connect(self.address).unwrap();
         ask(&mut stream, line, headers, body);
         read(stream)
     }
 
     /// Comes in by a token.
-    pub(super) fn enter(&self, token: &str) -> WebReply {
+    pub(crate) fn enter(&self, token: &str) -> WebReply {
         let (host, origin) = (self.address.to_string(), self.origin());
         let headers = [
             ("Host", host.as_str()),
@@ -120,7 +120,7 @@ impl WebUnderTest {
     }
 
     /// A browser that came in.
-    pub(super) fn visitor(&mut self) -> Visitor {
+    pub(crate) fn visitor(&mut self) -> Visitor {
         let reply = self.enter(&self.token);
         let key = reply.json()["key"].as_str().unwrap().to_owned();
         let cookie = reply.header("set-cookie").unwrap();
@@ -129,12 +129,12 @@ impl WebUnderTest {
         Visitor { cookie, key }
     }
 
-    pub(super) fn get(&self, visitor: &Visitor, path: &str) -> WebReply {
+    pub(crate) fn get(&self, visitor: &Visitor, path: &str) -> WebReply {
         let host = self.address.to_string();
         self.raw(&format!("GET {path} HTTP/1.1"), &visitor.headers(&host), "")
     }
 
-    pub(super) fn post(&self, visitor: &Visitor, path: &str, body: &Value) -> WebReply {
+    pub(crate) fn post(&self, visitor: &Visitor, path: &str, body: &Value) -> WebReply {
         let (host, origin) = (self.address.to_string(), self.origin());
         let mut headers = visitor.headers(&host);
         headers.push(("Origin", &origin));
@@ -147,7 +147,7 @@ impl WebUnderTest {
     }
 
     /// The stream of what happens, from a place on.
-    pub(super) fn now(&self, visitor: &Visitor, place: Option<&str>) -> NowStream {
+    pub(crate) fn now(&self, visitor: &Visitor, place: Option<&str>) -> NowStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         let host = self.address.to_string();
         let mut headers = visitor.headers(&host);
@@ -160,14 +160,14 @@ impl WebUnderTest {
     }
 
     /// Ends it at once, as a crash would. Who asks next would clear away what it left.
-    pub(super) fn kill(mut self, home: &Home) {
+    pub(crate) fn kill(mut self, home: &Home) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         let left = format!("asks/watch-{}", self.child.id());
         std::fs::remove_file(home.state().join(left)).unwrap();
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 }
@@ -182,7 +182,7 @@ impl Drop for WebUnderTest {
 }
 
 impl Visitor {
-    pub(super) fn headers<'a>(&'a self, host: &'a str) -> Vec<(&'a str, &'a str)> {
+    pub(crate) fn headers<'a>(&'a self, host: &'a str) -> Vec<(&'a str, &'a str)> {
         vec![
             ("Host", host),
             ("Cookie", &self.cookie),
@@ -192,15 +192,15 @@ impl Visitor {
 }
 
 /// The stream of server-sent events.
-pub(super) struct NowStream {
+pub(crate) struct NowStream {
     reader: BufReader<TcpStream>,
     /// The place behind what was read.
-    pub(super) place: Option<String>,
+    pub(crate) place: Option<String>,
 }
 
 impl NowStream {
     /// The next piece: its name and its data.
-    pub(super) fn next(&mut self) -> (String, Value) {
+    pub(crate) fn next(&mut self) -> (String, Value) {
         let mut name = String::new();
         loop {
             let mut line = String::new();
@@ -218,7 +218,7 @@ impl NowStream {
     }
 
     /// Reads on until a row is like this.
-    pub(super) fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         let begun = Instant::now();
         loop {
             let (_, piece) = self.next();
@@ -232,7 +232,7 @@ impl NowStream {
 }
 
 /// Sends a request.
-pub(super) fn ask(
+pub(crate) fn ask(
     stream: &mut (impl Write + ?Sized),
     line: &str,
     headers: &[(&str, &str)],
@@ -250,7 +250,7 @@ pub(super) fn ask(
 }
 
 /// Reads an answer to its end.
-pub(super) fn read(mut stream: impl Read) -> WebReply {
+pub(crate) fn read(mut stream: impl Read) -> WebReply {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n");

@@ -1,0 +1,68 @@
+// Charts: bars by day, and names by how often. Each says in words what it shows.
+
+import { duration, node, visible } from "./words.js";
+
+const SPACE = "http://www.w3.org/2000/svg";
+const WIDTH = 360;
+const HEIGHT = 64;
+
+function shape(name, attributes) {
+  const element = document.createElementNS(SPACE, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}
+
+const dayName = (day) => day.toLocaleDateString("en", { month: "short", day: "numeric" });
+
+/** A bar for each day; `parts` are stacked, the last one in the colour of failures if there are two. */
+export function drawBars(figure, title, days, parts, show) {
+  const values = days.map((day) => parts(day));
+  const totals = values.map((of) => of.reduce((sum, one) => sum + one, 0));
+  const most = Math.max(1, ...totals);
+  const all = totals.reduce((sum, one) => sum + one, 0);
+  const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" });
+  const best = totals.indexOf(Math.max(...totals));
+  const peak = all ? `, most on ${dayName(days[best].day)}: ${show(totals[best])}` : "";
+  svg.setAttribute("aria-label", `${title}: ${show(all)} in ${days.length} days${peak}`);
+  const step = WIDTH / Math.max(1, days.length);
+  for (const [at, of] of values.entries()) {
+    const group = shape("g", {});
+    const words = of.length > 1 && of[1] ? `, ${show(of[1])} failed` : "";
+    const tip = shape("title", {});
+    tip.textContent = `${dayName(days[at].day)}: ${show(totals[at])}${words}`;
+    group.append(tip, shape("rect", { class: "touch", x: at * step, y: 0, width: step, height: HEIGHT }));
+    let base = HEIGHT;
+    for (const [part, value] of of.entries()) {
+      // What is there can be seen.
+      const height = value ? Math.max(1.5, (value / most) * (HEIGHT - 2)) : 0;
+      base -= height;
+      if (height) group.append(shape("rect", { class: part ? "bad" : "good", x: at * step + step * 0.12, y: base, width: step * 0.76, height }));
+    }
+    svg.append(group);
+  }
+  const head = node("figcaption", "", title);
+  head.append(node("strong", "", show(all)));
+  const foot = node("p", "axis");
+  if (days.length > 1) foot.append(node("span", "", dayName(days[0].day)), node("span", "", dayName(days.at(-1).day)));
+  figure.replaceChildren(head, svg, foot);
+}
+
+/** Names with bars, each of which can be chosen. */
+export function drawNames(list, named, choose) {
+  const most = Math.max(1, ...named.map((one) => one.calls));
+  const lines = named.slice(0, 6).map((one) => {
+    const line = node("li");
+    const button = node("button", "plain");
+    button.type = "button";
+    button.append(node("span", "name", visible(one.name) || "(unknown)"), node("span", "number", one.calls.toLocaleString("en")));
+    if (one.failed) button.append(node("span", "failed", `${one.failed.toLocaleString("en")} failed`));
+    button.append(node("span", "number", duration(one.ms)));
+    const bar = node("span", "bar");
+    bar.style.width = `${(100 * one.calls) / most}%`;
+    button.append(bar);
+    button.addEventListener("click", () => choose(one.name));
+    line.append(button);
+    return line;
+  });
+  list.replaceChildren(...lines);
+}

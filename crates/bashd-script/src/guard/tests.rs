@@ -97,11 +97,7 @@ command = 'sudo'
         ..Gate::default()
     };
     let judged = |text: &str| {
-        let command = crate::rewrite::Command {
-            given: text.to_owned(),
-            to_run: text.to_owned(),
-            ..crate::rewrite::Command::default()
-        };
+        let command = crate::rewrite::Command::as_given(text);
         let judgement = gate.judge(&command);
         let name = |objection: Option<&Objection>| objection.map(|found| found.rule.clone());
         (name(judgement.objection()), name(judgement.about_effects()))

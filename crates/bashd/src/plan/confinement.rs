@@ -170,11 +170,12 @@ pub(crate) fn decide(wish: PlanInput<'_>, env: &Variables) -> Result<Option<Shar
     if let Some(confinement) = &mut decided {
         make_ours(confinement, config, surroundings);
         let mode = effects(config, wish.request)?;
-        // Who is asked about what it did is shown what it could not do as well.
-        confinement.watches_files |= mode == Effects::Ask;
         if mode != Effects::Now {
+            let confinement = confinement.to_mut();
+            // Who is asked about what it did is shown what it could not do as well.
+            confinement.watches_files |= mode == Effects::Ask;
             let store = ChangeStore::in_state(&config.state_dir);
-            layers_for(confinement.to_mut(), store.directory(), setting.id.as_str())?;
+            layers_for(confinement, store.directory(), setting.id.as_str())?;
         }
     }
     Ok(decided)

@@ -10,6 +10,7 @@ use crate::exec::terminal::TerminalHost;
 use crate::exec::{ExpectedCalls, Keepers, SHORTEST_WAIT, TurnTicket, busy_for};
 use crate::guard::Judgement;
 use crate::guard::safe_mode::RunForm;
+use crate::near::is_near;
 use crate::plan::confinement::granted::NeededThing;
 use crate::plan::{
     self, DecidedConfinements, Draft, Inheritance, Plan, Programs, SessionState, Setting, Streams,
@@ -368,6 +369,11 @@ pub(super) fn expect_confined(keepers: &Keepers, config: &Config, surroundings: 
     let home = surroundings.env.iter().find(|(name, _)| name == "HOME");
     let home = home.map(|(_, home)| home.as_os_str());
     let preset = config.confinement.preset.unwrap_or_default();
+    let workspace = config.confinement.workspace.as_ref();
+    // Whoever starts a server must not wait for a file system that does not answer.
+    if !is_near(workspace.unwrap_or(&surroundings.cwd)) {
+        return;
+    }
     // If there is none, the call says why.
     if let Ok(Some(confinement)) =
         plan::confinement::of((preset, preset), config, surroundings, home)

@@ -134,13 +134,13 @@ impl ConfinedSpares {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use bashd_keeper::confinement::{Confinement, Level, Network};
     use bashd_keeper::keeper::socket_pair;
     use std::cell::RefCell;
 
-    fn confinement(name: &str) -> SharedConfinement {
+    pub(in super::super) fn confinement(name: &str) -> SharedConfinement {
         SharedConfinement::from(Confinement {
             preset: name.to_owned(),
             workspace: "/w".into(),

@@ -377,6 +377,38 @@ mod tests {
         assert_eq!(told(&server), Told::Nothing);
     }
 
+    /// An older keeper leaves out what it does not know, and would confine nothing.
+    #[test]
+    fn only_keepers_that_understand_it_are_told_that_a_confined_call_has_come() {
+        for (minor, is_told) in [(RETENTIVE, true), (RETENTIVE - 1, false)] {
+            let (mut stock, _server) = stock();
+            let (near, keeper) = socket_pair().unwrap();
+            stock.server.as_mut().unwrap().minor = minor;
+            let confinement = super::super::confined_spares::tests::confinement("one");
+            let now = Instant::now();
+            stock.alert("before", now);
+            stock.want_confined(&confinement, now);
+            let near = std::cell::Cell::new(Some(near));
+            let fork = || {
+                near.take()
+                    .ok_or_else(|| io::ErrorKind::NotConnected.into())
+            };
+            stock.confined.fill(now, fork);
+            let prepared: PrepareMessage =
+                protocol::receive(&keeper).unwrap().unwrap().body().unwrap();
+            assert_eq!(prepared.confinement, confinement);
+            stock.alert("one", now);
+            assert_eq!(stock.has_retentive_keepers(), is_told);
+            match protocol::receive(&keeper) {
+                Ok(Some(frame)) => {
+                    let SoonMessage { id } = frame.body_if().unwrap();
+                    assert!(is_told && id == "one");
+                }
+                _ => assert!(!is_told),
+            }
+        }
+    }
+
     #[test]
     fn without_an_alarm_nothing_waits() {
         let (mut stock, server) = stock();

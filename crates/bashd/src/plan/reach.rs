@@ -1,8 +1,10 @@
 //! What a draft looks at because its call says so, and whether that answers at once.
 
+use super::confinement;
 use super::directory;
 use super::environment;
 use super::resolve::{Setting, cd_of_the_shell};
+use crate::config::Preset;
 use crate::guard::safe_mode::{RunForm, StepWord};
 use crate::near::{is_near, is_near_or_missing};
 use crate::profile::Profile;
@@ -32,6 +34,9 @@ pub(crate) fn far_place(
     if !is_near(&cwd) {
         return Some(cwd);
     }
+    if let Some(far) = far_workspace(profile, request, setting, &cwd) {
+        return Some(far);
+    }
     let entered = cd.filter(|_| is_of_shell);
     let entered = entered.map(|cd| cwd.join(&*cd.directory));
     if let Some(far) = entered.filter(|path| !is_near_or_missing(path)) {
@@ -53,6 +58,23 @@ pub(crate) fn far_place(
             has_pattern.then_some(cwd)
         }
     }
+}
+
+/// The workspace of a confined call, if that is somewhere else than where it runs, and not near.
+fn far_workspace(
+    profile: &Profile,
+    request: &Request,
+    setting: Setting<'_>,
+    cwd: &Path,
+) -> Option<PathBuf> {
+    let config = setting.config;
+    let workspace = config.confinement.workspace.as_ref();
+    let workspace = workspace.unwrap_or(&setting.surroundings.cwd);
+    if workspace == cwd || is_near_or_missing(workspace) {
+        return None;
+    }
+    let preset = confinement::preset(profile, config, request).ok()?;
+    (preset != Preset::Off).then(|| workspace.clone())
 }
 
 /// A directory of the call's own `PATH` that is far.

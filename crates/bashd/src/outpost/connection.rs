@@ -173,7 +173,7 @@ impl Connection<'_> {
             ToOutpost::Stored { ask, wish } => {
                 self.answer(|outpost| async move {
                     let part = outpost.stored(*wish).await;
-                    FromOutpost::StoredPart { ask, part }
+                    FromOutpost::PartThere { ask, part }
                 });
             }
             ToOutpost::Describe { ask } => {
@@ -220,7 +220,7 @@ impl Connection<'_> {
             let answer = answering.await;
             let channel = match &answer {
                 FromOutpost::Managed { ask, .. }
-                | FromOutpost::StoredPart { ask, .. }
+                | FromOutpost::PartThere { ask, .. }
                 | FromOutpost::Described { ask, .. } => *ask,
                 _ => CONTROL,
             };

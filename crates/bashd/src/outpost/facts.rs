@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::errand;
 use crate::place::conclusion::Conclusion;
 use crate::place::managed::{ManagedCall, ManagedReply};
-use crate::place::stored::{StoredPart, StoredWish};
+use crate::place::stored::{PartThere, StoredWish};
 use crate::place::{BUILD, PlaceFacts};
 use crate::reply::Reply;
 use rustix::process::{PidfdFlags, child_subreaper, getpid, getuid, pidfd_open};
@@ -58,13 +58,13 @@ impl Outpost {
     }
 
     /// Reads a part of what is stored here.
-    pub(crate) async fn stored(&self, wish: StoredWish) -> Result<StoredPart, String> {
+    pub(crate) async fn stored(&self, wish: StoredWish) -> Result<PartThere, String> {
         let (id, selection, most) = wish.selection()?;
         // All engines here have one store.
         let store = ArtifactStore::of(&Config::new(&self.settings.state_dir));
         let read = errand::read(move |_| {
             let part = store.open(id)?.first_of(&selection, most)?;
-            std::io::Result::Ok(StoredPart {
+            std::io::Result::Ok(PartThere {
                 bytes: ByteBuf::from(part.bytes),
                 is_cut: part.is_cut,
                 rest: part.rest,

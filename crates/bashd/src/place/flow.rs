@@ -1,5 +1,5 @@
-//! How much of what is not urgent may be on its way: on a slow wire little, since pipes, ssh and the
-//! kernel keep everything that they are given, and what is urgent can't overtake it there any more.
+//! How much of what is not urgent may be on its way: on a slow wire little, since pipes, ssh and
+//! the kernel keep what they are given, and what is urgent can't overtake it there any more.
 //!
 //! The other side says how many bytes have arrived. From how long that takes beside the least that
 //! it ever took follows how much waits on the way: while that is a tenth of a second or more, less
@@ -91,7 +91,7 @@ impl Flow {
         if arrived < self.changed_at {
             return;
         }
-        let wanted = if took - way < WAITS {
+        let wanted = if took.saturating_sub(way) < WAITS {
             self.window * 2
         } else {
             self.window / 2
@@ -109,7 +109,7 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     /// What it is told now, if there is enough to tell.
-    pub(crate) fn to_tell(&mut self, arrived: u64) -> Option<u64> {
+    pub(crate) fn due(&mut self, arrived: u64) -> Option<u64> {
         (arrived - self.told >= TOLD_AFTER).then(|| {
             self.told = arrived;
             arrived
@@ -148,7 +148,7 @@ mod tests {
             now += Duration::from_millis(1);
             while let Some((_, bytes)) = on_its_way.pop_front_if(|(at, _)| *at <= now) {
                 arrived += bytes;
-                heard.extend(arrivals.to_tell(arrived).map(|told| (now + way / 2, told)));
+                heard.extend(arrivals.due(arrived).map(|told| (now + way / 2, told)));
             }
             while let Some((_, told)) = heard.pop_front_if(|(at, _)| *at <= now) {
                 flow.hears(told, now);

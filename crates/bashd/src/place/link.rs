@@ -8,7 +8,7 @@ use super::carrier::{Carrier, CarrierStream};
 use super::flow::Arrivals;
 use super::managed::{ManagedCall, ManagedReply, PlaceFacts};
 use super::outbox::FrameQueue;
-use super::stored::{StoredPart, StoredWish};
+use super::stored::{PartThere, StoredWish};
 use super::wire::{self, Assembler, CONTROL, FromOutpost, ToOutpost, Welcome};
 use crate::event::Stream;
 use crate::output::StreamPiece;
@@ -254,10 +254,10 @@ impl Link {
     }
 
     /// Reads a part of what is stored there.
-    pub(crate) async fn stored(&self, wish: StoredWish) -> io::Result<StoredPart> {
+    pub(crate) async fn stored(&self, wish: StoredWish) -> io::Result<PartThere> {
         let wish = Box::new(wish);
         match (self.answer(CONTROL, |ask| ToOutpost::Stored { ask, wish })).await? {
-            FromOutpost::StoredPart { part, .. } => part.map_err(io::Error::other),
+            FromOutpost::PartThere { part, .. } => part.map_err(io::Error::other),
             _ => Err(other_answer()),
         }
     }
@@ -327,7 +327,7 @@ impl Routes {
         match message {
             FromOutpost::Range { ask, .. }
             | FromOutpost::Managed { ask, .. }
-            | FromOutpost::StoredPart { ask, .. }
+            | FromOutpost::PartThere { ask, .. }
             | FromOutpost::Described { ask, .. } => {
                 // Who asked may have gone.
                 if let Some(asked) = self.asks.remove(&ask) {

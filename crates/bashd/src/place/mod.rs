@@ -50,7 +50,7 @@ use program::ProgramToSend;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use stored::{StoredPart, StoredWish};
+use stored::{PartThere, StoredWish};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use wire::{CONTROL, ToOutpost};
 
@@ -311,7 +311,7 @@ impl FarPlace {
     }
 
     /// Reads a part of what is stored there, over another carrier if one dies meanwhile.
-    pub(crate) async fn stored(&self, wish: StoredWish) -> Result<StoredPart> {
+    pub(crate) async fn stored(&self, wish: StoredWish) -> Result<PartThere> {
         let failed = |error: std::io::Error| {
             let name = &self.settings.name;
             let doing = format!("read what is stored at the place `{name}`");

@@ -69,7 +69,7 @@ impl FrameQueue {
         if let Some(bytes) = assembler.take_told() {
             self.has_arrived(bytes);
         }
-        if let Some(bytes) = arrivals.to_tell(assembler.arrived()) {
+        if let Some(bytes) = arrivals.due(assembler.arrived()) {
             self.tell_arrived(bytes);
         }
     }

@@ -1,5 +1,5 @@
-//! Output that is stored at a place, since it is too long to be brought here: parts of it, lines and
-//! searches are looked for over there, and only what was found travels.
+//! Output that is stored at a place, since it is too long to be brought here: parts of it, lines
+//! and searches are looked for over there, and only what was found travels.
 
 use crate::artifact::{Grep, Range, Selection};
 use serde::{Deserialize, Serialize};
@@ -42,8 +42,8 @@ pub struct FarPart {
     pub rest: Option<Range>,
 }
 
-impl From<StoredPart> for FarPart {
-    fn from(part: StoredPart) -> Self {
+impl From<PartThere> for FarPart {
+    fn from(part: PartThere) -> Self {
         let rest = part.rest;
         Self {
             bytes: part.bytes.into_vec(),
@@ -55,7 +55,7 @@ impl From<StoredPart> for FarPart {
 
 /// What was found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct StoredPart {
+pub(crate) struct PartThere {
     pub(crate) bytes: ByteBuf,
     /// Whether there is more of it.
     pub(crate) is_cut: bool,

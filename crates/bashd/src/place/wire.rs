@@ -4,13 +4,13 @@
 //! numbers in network order and at most [`LARGEST_FRAME`] bytes. A message is a `MessagePack` map
 //! in one frame, or in several of its channel, so that a large one never holds up a small one:
 //! what is urgent travels whole between the parts of others. How much of what is not urgent has
-//! arrived is told in frames of its own, so that little of it is on its way on a slow wire (`flow`).
+//! arrived is told in frames of its own, so that on a slow wire little is on its way (`flow`).
 //! Pure; nothing here reads or writes.
 
 use super::conclusion::{Along, Conclusion};
 use super::managed::{ManagedCall, ManagedReply, PlaceFacts};
 use super::order::Order;
-use super::stored::{StoredPart, StoredWish};
+use super::stored::{PartThere, StoredWish};
 use crate::event::{Excerpt, Stream};
 use crate::output::StreamPiece;
 use serde::de::DeserializeOwned;
@@ -140,9 +140,9 @@ pub(crate) enum FromOutpost {
         reply: Box<ManagedReply>,
     },
     /// The part of a stored output, or why there is none.
-    StoredPart {
+    PartThere {
         ask: u32,
-        part: Result<StoredPart, String>,
+        part: Result<PartThere, String>,
     },
     /// What this place is like.
     Described {

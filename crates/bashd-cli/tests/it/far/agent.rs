@@ -114,14 +114,7 @@ fn an_agent_works_on_a_far_machine_by_mcp_without_knowing_it() {
     );
     assert!(begun.contains("bg_1"), "{begun}");
     // More than a reply shows, and more than is brought here: it is read over there.
-    let shown = run(&mut client, "seq 1 400000");
-    let address = shown.split_whitespace().find_map(|word| {
-        let at = word.find("artifact://")?;
-        let word = &word[at..];
-        let end = word.find(|c: char| !c.is_ascii_alphanumeric() && !":/".contains(c));
-        Some(word[..end.unwrap_or(word.len())].to_owned())
-    });
-    let address = address.unwrap_or_else(|| panic!("{shown}"));
+    let address = address_in(&run(&mut client, "seq 1 400000"));
     // The carrier dies in the middle of a call, between two, and while something is read.
     let result = std::thread::scope(|scope| {
         let killer = scope.spawn(|| {
@@ -146,19 +139,7 @@ fn an_agent_works_on_a_far_machine_by_mcp_without_knowing_it() {
         run(&mut client, "echo $$ >>pids; sort -u pids | wc -l"),
         "1\n"
     );
-    // The job ends, which is told unasked with what is said next.
-    std::fs::write(far.machine.file("/home/u/gate"), "").unwrap();
-    let mut told = String::new();
-    wait_until("the news of its end", || {
-        told = run(&mut client, "echo next");
-        told.contains("bg_1")
-    });
-    assert!(
-        told.contains("exit code 6") && told.ends_with("next\n"),
-        "{told}"
-    );
-    let after = run(&mut client, "echo after");
-    assert_eq!(after, "after\n", "it is told once");
+    assert_told_once(&far, || run(&mut client, "echo next"));
     let output = answer(
         &mut client,
         "job",
@@ -166,4 +147,30 @@ fn an_agent_works_on_a_far_machine_by_mcp_without_knowing_it() {
     );
     assert!(output.contains("1\n2\n3\n"), "{output}");
     client.finish();
+}
+
+/// The address of stored output in a reply.
+fn address_in(shown: &str) -> String {
+    let address = shown.split_whitespace().find_map(|word| {
+        let at = word.find("artifact://")?;
+        let word = &word[at..];
+        let end = word.find(|c: char| !c.is_ascii_alphanumeric() && !":/".contains(c));
+        Some(word[..end.unwrap_or(word.len())].to_owned())
+    });
+    address.unwrap_or_else(|| panic!("{shown}"))
+}
+
+/// The job ends, which is told unasked with what is said next, and once.
+fn assert_told_once(far: &Far, mut next: impl FnMut() -> String) {
+    std::fs::write(far.machine.file("/home/u/gate"), "").unwrap();
+    let mut told = String::new();
+    wait_until("the news of its end", || {
+        told = next();
+        told.contains("bg_1")
+    });
+    assert!(
+        told.contains("exit code 6") && told.ends_with("next\n"),
+        "{told}"
+    );
+    assert_eq!(next(), "next\n", "it is told once");
 }

@@ -1,5 +1,6 @@
-//! A program that is sent to a far machine by ssh: directories that do not allow execution, that are
-//! somebody else's, and files that were changed or cut short (15, 18, 22); and that nothing piles up.
+//! A program that is sent to a far machine by ssh: directories that do not allow execution, that
+//! are somebody else's, files that were changed or cut short (15, 18, 22); and that nothing piles
+//! up.
 
 use super::{Far, error_of, wait_until, whole};
 use bashd::place::{PlaceKind, PlaceSettings};

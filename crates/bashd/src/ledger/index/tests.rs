@@ -183,8 +183,8 @@ fn what_is_new_is_found_and_what_is_torn_is_counted() {
         .unwrap()
         .replace("first", "third")
         .replace("R0001", "R0003");
-    let torn = &whole[..40];
-    let half = &whole[..60];
+    let torn = whole.get(..40).unwrap();
+    let half = whole.get(..60).unwrap();
     text.push_str(&format!("{torn}\n{torn}{whole}\nno record\n\n{half}"));
     fs::write(&path, &text).unwrap();
     let progress = index.catch_up(LONG).unwrap();
@@ -192,7 +192,7 @@ fn what_is_new_is_found_and_what_is_torn_is_counted() {
     assert_eq!(found(&index, &containing("third")).len(), 1);
     // The rest of it comes.
     let rest = whole.replace("third", "fourth");
-    fs::write(&path, format!("{text}{}\n", &rest[60..])).unwrap();
+    fs::write(&path, format!("{text}{}\n", rest.get(60..).unwrap())).unwrap();
     assert_eq!(index.catch_up(LONG).unwrap().missing(), 0);
     assert_eq!(found(&index, &containing("fourth")).len(), 1);
     assert_eq!(

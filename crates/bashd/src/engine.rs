@@ -352,8 +352,7 @@ impl EngineCore {
         let owner = owner_of(request);
         entry.begin(profile, request, &owner);
         let destination = self.destination(profile, &expanded, &accepted)?;
-        let judgement = self.judged(profile, request, command).await?;
-        entry.note(request, &command.to_run, &judgement);
+        let judgement = self.judged(profile, request, command, entry).await?;
         // Nobody waits for a call that waits for a person.
         let asks = matches!(judgement.verdict, Verdict::Ask(_)) || !request.needs.is_empty();
         let ticket = ticket.filter(|_| !asks);

@@ -137,7 +137,8 @@ impl Drop for SpanSender {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        // A collector that does not answer must not delay the end: the thread ends with the process.
+        // A collector that does not answer must not delay the end: its thread ends with the
+        // process.
         self.thread = None;
     }
 }

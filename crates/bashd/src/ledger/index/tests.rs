@@ -72,8 +72,8 @@ fn containing(text: &str) -> RecordQuery {
     }
 }
 
-#[test]
-fn commands_are_found_as_by_reading_everything() {
+/// A ledger of three months.
+fn filled() -> Place {
     let place = place();
     for number in 1..40 {
         let month = 7 + number % 3;
@@ -86,8 +86,13 @@ fn commands_are_found_as_by_reading_everything() {
         ][number as usize % 4];
         place.append(number, &time, &format!("{command} {number}"));
     }
+    place
+}
+
+#[test]
+fn commands_are_found_as_by_reading_everything() {
+    let place = filled();
     let index = place.index();
-    let all = RecordQuery::default();
     for text in [
         "test",
         "TEST --",
@@ -107,6 +112,13 @@ fn commands_are_found_as_by_reading_everything() {
         let query = containing(text);
         assert_eq!(found(&index, &query), place.read(&query), "{text}");
     }
+}
+
+#[test]
+fn calls_are_found_by_everything_else_and_page_by_page() {
+    let place = filled();
+    let index = place.index();
+    let all = RecordQuery::default();
     let queries = [
         all.clone(),
         RecordQuery {

@@ -360,14 +360,13 @@ impl EngineCore {
             self.keepers.alert(entry.id.as_str());
         }
         let destination = self.destination(profile, &expanded, &accepted)?;
-        let judged = self.judged(profile, &expanded.request, &expanded.command);
+        let judged = self.judged(profile, &expanded.request, &expanded.command, entry);
         let judgement = judged.await?;
         let (asking, is_away) = (&mut expanded.request, destination.is_some());
         let about_effects = self.ask_about_effects(profile, &judgement, asking, is_away)?;
         let Expanded {
             request, command, ..
         } = &*expanded;
-        entry.note(request, &command.to_run, &judgement);
         // Nobody waits for a call that waits for a person.
         let asks = matches!(judgement.verdict, Verdict::Ask(_)) || !request.needs.is_empty();
         let ticket = ticket.filter(|_| !asks);

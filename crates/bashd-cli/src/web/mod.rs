@@ -90,10 +90,8 @@ pub(crate) fn web(
         let browsers = Browsers::in_state(&config.state_dir)?;
         let listener = WebListener::open(arguments, browsers.last_port())?;
         browsers.remember_port(listener.port());
-        let metrics_token = match arguments.metrics {
-            true => Some(metrics::token(&config.state_dir)?),
-            false => None,
-        };
+        let asked = arguments.metrics.then(|| metrics::token(&config.state_dir));
+        let metrics_token = asked.transpose()?;
         let server = Arc::new(WebServer {
             access: WebAccess::of(arguments),
             browsers,

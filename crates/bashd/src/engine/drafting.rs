@@ -10,6 +10,7 @@ use crate::exec::terminal::TerminalHost;
 use crate::exec::{ExpectedCalls, Keepers, SHORTEST_WAIT, TurnTicket, busy_for};
 use crate::guard::Judgement;
 use crate::guard::safe_mode::RunForm;
+use crate::ledger::LedgerEntry;
 use crate::near::is_near;
 use crate::plan::confinement::granted::NeededThing;
 use crate::plan::{
@@ -131,23 +132,28 @@ impl EngineCore {
         }
     }
 
-    /// Judges a command; a long one by an errand, since reading it takes a while.
+    /// Judges a command, for its record, too; a long one by an errand, since reading it takes a
+    /// while.
     pub(super) async fn judged(
         self: &Arc<Self>,
         profile: &Arc<Profile>,
         request: &Request,
         command: &Command,
+        entry: &mut LedgerEntry<'_>,
     ) -> Result<Judgement, Ending> {
-        if command.to_run.len() <= LONG_COMMAND {
-            return Ok(self.config.judge(profile, request, command));
-        }
-        let (core, profile) = (Arc::clone(self), Arc::clone(profile));
-        let (request, command) = (request.clone(), command.clone());
-        let judging = errand::read(move |_| core.config.judge(&profile, &request, &command));
-        judging.await.map_err(|failure| {
-            let error = Error::io(ErrorKind::Io, "judge the command", failure.into());
-            Ending::Failed(error, None)
-        })
+        let judgement = if command.to_run.len() <= LONG_COMMAND {
+            self.config.judge(profile, request, command)
+        } else {
+            let (core, profile) = (Arc::clone(self), Arc::clone(profile));
+            let (request, command) = (request.clone(), command.clone());
+            let judging = errand::read(move |_| core.config.judge(&profile, &request, &command));
+            judging.await.map_err(|failure| {
+                let error = Error::io(ErrorKind::Io, "judge the command", failure.into());
+                Ending::Failed(error, None)
+            })?
+        };
+        entry.note(request, &command.to_run, &judgement);
+        Ok(judgement)
     }
 
     /// Makes paths of the addresses in a call. Where there are some, an errand looks for them: they

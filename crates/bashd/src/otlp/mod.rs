@@ -137,7 +137,8 @@ impl Drop for SpanSender {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        // A collector that does not answer must not delay the end: the thread ends with the process.
+        // A collector that does not answer must not delay the end: its thread ends with the
+        // process.
         self.thread = None;
     }
 }
@@ -169,7 +170,7 @@ impl Sending {
                         self.waiting.pop_front();
                         locked(&self.state).dropped += 1;
                     }
-                    continue_unless_due(&mut send_at, self.waiting.len());
+                    send_when_full(&mut send_at, self.waiting.len());
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -220,7 +221,7 @@ impl Sending {
 }
 
 /// A full message goes at once.
-fn continue_unless_due(send_at: &mut Option<Instant>, waiting: usize) {
+fn send_when_full(send_at: &mut Option<Instant>, waiting: usize) {
     if waiting == MOST_SENT {
         *send_at = Some(Instant::now());
     }

@@ -20,19 +20,18 @@ fn commands(found: &Value) -> Vec<&str> {
         .collect()
 }
 
-#[test]
-fn past_calls_are_found_added_up_and_shown_whole() {
-    let home = server::home();
+/// Some calls, one of them recorded.
+fn run_some(home: &Home) {
     for command in [
         "echo alpha",
         "exit 3",
         "echo ALPHABET; sleep 0.3",
         "seq 1 30000",
     ] {
-        shown(&home, &["run", command]);
+        shown(home, &["run", command]);
     }
     shown(
-        &home,
+        home,
         &[
             "run",
             "--env",
@@ -41,7 +40,13 @@ fn past_calls_are_found_added_up_and_shown_whole() {
             "echo recorded; sleep 300 & true",
         ],
     );
-    shown(&home, &["jobs", "kill", "bg_1"]);
+    shown(home, &["jobs", "kill", "bg_1"]);
+}
+
+#[test]
+fn past_calls_are_found_and_added_up() {
+    let home = server::home();
+    run_some(&home);
     let (server, visitor) = looking(&home);
     let search = |wish: Value| server.post(&visitor, "/api/past", &wish).json();
     assert_eq!(
@@ -83,7 +88,14 @@ fn past_calls_are_found_added_up_and_shown_whole() {
     assert_eq!(sums["total"]["calls"], 6, "{sums}");
     assert_eq!(sums["total"]["failed"], 1);
     assert_eq!(sums["commands"][0]["name"], "echo");
-    // One of them, whole.
+}
+
+#[test]
+fn a_call_is_shown_whole_and_played() {
+    let home = server::home();
+    run_some(&home);
+    let (server, visitor) = looking(&home);
+    let search = |wish: Value| server.post(&visitor, "/api/past", &wish).json();
     let id = |text: &str| {
         search(json!({"text": text}))["calls"][0]["id"]
             .as_str()

@@ -40,7 +40,7 @@ pub(super) enum Moment {
 /// What can be done before a call comes.
 enum WorkAhead {
     /// A shell is started, with these descriptors.
-    Shell(StartedShellMessage, Vec<OwnedFd>),
+    Shell(Box<StartedShellMessage>, Vec<OwnedFd>),
     /// The view is built of the confinement that was told.
     View,
 }
@@ -148,7 +148,7 @@ impl Keeper {
                     let message: StartedShellMessage = frame.body()?;
                     let restraint = message.restraint.as_ref();
                     let told = restraint.and_then(|restraint| restraint.confinement.clone());
-                    self.will_do(WorkAhead::Shell(message, frame.fds), told);
+                    self.will_do(WorkAhead::Shell(Box::new(message), frame.fds), told);
                 }
                 Ok(Some(frame)) if frame.is::<PrepareMessage>() => {
                     let PrepareMessage { confinement } = frame.body()?;
@@ -283,7 +283,7 @@ impl Keeper {
             WorkAhead::Shell(message, fds) => {
                 let prepared = self.prepared.take();
                 self.started_shell =
-                    StartedShell::launch(message, &fds, &storage.runs, prepared).ok();
+                    StartedShell::launch(*message, &fds, &storage.runs, prepared).ok();
             }
         }
         start::rehearse();

@@ -68,6 +68,10 @@ pub enum AskBy {
 
 impl AskBy {
     /// Whether it is what rules ask by unless they say something else.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes what it asks about by reference"
+    )]
     pub(super) fn is_text(&self) -> bool {
         *self == Self::Text
     }

@@ -134,7 +134,8 @@ fn what_somebody_removes_while_it_is_changed_does_not_come_back() {
         // What was renamed unchanged is told from what was removed; of what was renamed and changed
         // nothing can be told once its directory is another, so that is refused rather than lost.
         let removed = "was removed by somebody else meanwhile";
-        let expected = ["changed", "d", "gone"].map(|name| (name.into(), removed));
+        let expected =
+            ["changed", "d", "gone"].map(|name| (std::path::PathBuf::from(name), removed));
         assert_eq!(told, expected);
         assert!(!root.join("gone").exists() && !root.join("d").exists());
         let named: Vec<_> = ["kept", "renamed", "moved", "new", "end"]

@@ -71,7 +71,7 @@ pub enum Sets {
     Needs,
     /// Whether the command may run a second time: a boolean.
     Repeatable,
-    /// When the effects on files become real: `now`, `undoable` or `hold`.
+    /// When the effects on files become real: `now`, `undoable`, `ask` or `hold`.
     Effects,
     /// The place at which the command runs: a string.
     On,

@@ -22,7 +22,7 @@ pub(super) struct MapProgress<'a> {
     columns: Option<usize>,
     begun: Instant,
     drawn: Option<Instant>,
-    last: String,
+    last: Option<MapCounts>,
     is_shown: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'a> MapProgress<'a> {
             columns: Printer::err_columns(),
             begun: Instant::now(),
             drawn: None,
-            last: String::new(),
+            last: None,
             is_shown: false,
         }
     }
@@ -45,24 +45,24 @@ impl<'a> MapProgress<'a> {
         self.again();
     }
 
-    /// Draws it again, below what made room: the next counts may be long in coming.
+    /// Draws it below what made room: the next counts may be long in coming.
     pub(super) fn again(&mut self) {
-        if self.drawn.is_some() && !self.is_shown {
-            Printer::err(&format!("{CLEAR}{}", self.last));
+        let (Some(columns), Some(counts)) = (self.columns, &self.last) else {
+            return;
+        };
+        if !self.is_shown {
+            let line = bar(counts, self.begun.elapsed());
+            let line = for_people::cut(&line, columns.saturating_sub(1));
+            Printer::err(&format!("{CLEAR}{line}"));
+            self.drawn = Some(Instant::now());
             self.is_shown = true;
         }
     }
 
     /// Something was counted.
     pub(super) fn counts(&mut self, counts: &MapCounts) {
-        let Some(columns) = self.columns else {
-            return;
-        };
-        let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= PAUSE);
-        if is_due {
-            let line = bar(counts, self.begun.elapsed());
-            self.last = for_people::cut(&line, columns.saturating_sub(1));
-            self.drawn = Some(Instant::now());
+        self.last = Some(*counts);
+        if self.drawn.is_none_or(|drawn| drawn.elapsed() >= PAUSE) {
             self.is_shown = false;
             self.again();
         }

@@ -226,11 +226,12 @@ def cargo(root, packages, cache):
     index = cache / "registry"
     shutil.rmtree(index, ignore_errors=True)
     options = registry.make(index, HERE.parents[3], sorted((packages / "crates").glob("*.crate")))
-    place = cache / "cargo-root"
-    shutil.rmtree(place, ignore_errors=True)
+    place, home = cache / "cargo-root", cache / "cargo-home"
+    for directory in (place, home):
+        shutil.rmtree(directory, ignore_errors=True)
     words = ["cargo", "install", "--quiet", "--locked", "--offline", *options, "--root", place, "bashd-cli"]
-    # What it builds is kept, and the directory is outside of any workspace and its toolchain file.
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(cache / "cargo")}
+    # What it builds is kept; the directory is outside of any workspace and its toolchain file, and no crate was fetched before.
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(cache / "cargo"), "CARGO_HOME": str(home)}
     begun = time.monotonic()
     done = subprocess.run([str(word) for word in words], env=environment, cwd="/", capture_output=True, text=True, timeout=3600)
     took = time.monotonic() - begun

@@ -142,10 +142,12 @@ fn at_a_terminal_the_bar_stays_below_results_and_an_end_has_its_own_word() {
     tmux.line(&format!("clear; ({items}) | {bashd} map -j 3 '{command}'"));
     tmux.until_that("the bar below the results", |seen| {
         let after = seen.split_once("it is b").map(|(_, after)| after);
-        after.is_some_and(|after| after.contains("2/3") && after.contains("1 running"))
+        after.is_some_and(|after| {
+            after.contains("2 ended, 1 running") || after.contains("2/3, 1 running")
+        })
     });
     tmux.keys(&["C-c"]);
-    let seen = tmux.until("goes on with");
+    let seen = tmux.until("stopped: it was ended");
     assert!(seen.contains("item 3 (wait): cancelled"), "{seen}");
     tmux.line("clear; echo cleared");
     tmux.until("cleared\n");

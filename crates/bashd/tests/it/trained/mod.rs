@@ -9,7 +9,7 @@
 //! | `gemini` | the shell tools of Gemini CLI |
 //! | `codex` | `exec_command` and `write_stdin` of Codex |
 //! | `codex_shell` | its earlier `shell` and `shell_command` |
-//! | `openhands`, `openhands_going_on` | `terminal` of `OpenHands`; commands that outlast calls |
+//! | `openhands`, `openhands_going_on`, `openhands_tracing` | `terminal` of `OpenHands`; commands that outlast calls; what `set -v` shows |
 
 mod anthropic_bash;
 mod claude_code;
@@ -20,6 +20,7 @@ mod gemini;
 mod openai_shell;
 mod openhands;
 mod openhands_going_on;
+mod openhands_tracing;
 
 use crate::engine_under_test::engine_of;
 use crate::profile_under_test::Contract;

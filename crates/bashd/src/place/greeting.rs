@@ -41,6 +41,9 @@ const BUFFER: usize = 64 * 1024;
 /// How long the last words of a carrier may take after its end.
 const LAST_WORDS_AFTER: Duration = Duration::from_millis(50);
 
+/// How long the end of a carrier may take to be known after it closed its stdout.
+const END_AFTER: Duration = Duration::from_secs(1);
+
 /// A carrier that was started.
 pub(crate) struct Greeter {
     pub(crate) carrier: Carrier,
@@ -85,8 +88,11 @@ impl Greeter {
                 Ok(Greeted::OtherMachine { system, machine })
             }
             Err(error) => {
-                // Its last words may be a moment behind.
+                // Its last words may be a moment behind, and on a busy machine its end, too.
                 tokio::time::sleep(LAST_WORDS_AFTER).await;
+                if error.kind() == io::ErrorKind::UnexpectedEof {
+                    let _ = self.carrier.succeeded_within(END_AFTER).await;
+                }
                 Err(self.failure(&error))
             }
         }
@@ -138,7 +144,10 @@ impl Greeter {
         loop {
             let bytes = match self.read().await {
                 Ok(bytes) => bytes,
-                Err(error) => return Err(io::Error::other(format!("{error}{}", noise.said()))),
+                Err(error) => {
+                    let text = format!("{error}{}", noise.said());
+                    return Err(io::Error::new(error.kind(), text));
+                }
             };
             if let Some(behind) = noise.pass_over(&bytes)? {
                 return Ok(behind);
@@ -239,7 +248,7 @@ impl Greeter {
         let mut buffer = vec![0; BUFFER];
         let count = self.stream.1.read(&mut buffer).await?;
         if count == 0 {
-            return Err(io::Error::other("it ended"));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended"));
         }
         buffer.truncate(count);
         Ok(buffer)

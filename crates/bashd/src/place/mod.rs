@@ -153,7 +153,7 @@ impl FarPlace {
     /// Starts a carrier; another one if somebody kills it before it has answered, or if the machine
     /// is another than was expected.
     async fn dial(&self) -> Result<Link> {
-        let mut tries = 0;
+        let (begun, mut tries) = (Instant::now(), 0);
         loop {
             let program = self.program().await?;
             let hash = program.as_ref().map(|program| &*program.hash);
@@ -167,7 +167,12 @@ impl FarPlace {
                 }
                 Err(DialFailure {
                     was_killed: true, ..
-                }) if tries < MOST_TRIES => {}
+                }) if tries < MOST_TRIES || begun.elapsed() < connect => {
+                    // Who kills one after the other lets one of them through at last.
+                    if tries >= MOST_TRIES {
+                        tokio::time::sleep(FIRST_PAUSE).await;
+                    }
+                }
                 Err(failure) => return Err(failure.error),
             }
         }
@@ -375,7 +380,8 @@ impl FarPlace {
 /// Pause before the second attempt to ask about jobs; each further one is twice that.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// How many carriers are started for one call that only somebody's kill keeps from answering.
+/// How many carriers are started at once, one after the other, if only somebody's kill keeps them
+/// from answering; after that there is a pause before each.
 const MOST_TRIES: usize = 3;
 
 /// How many cancelled runs of a place that can't be reached are remembered: they have deadlines of

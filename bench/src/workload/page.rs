@@ -113,8 +113,7 @@ impl ServedPage {
         let cookie = cookie
             .and_then(|cookie| cookie.split(';').next())
             .context("no cookie")?;
-        page.headers
-            .push_str(&format!("Cookie: {cookie}\r\nX-Bashd-Key: {key}\r\n"));
+        page.headers += &format!("Cookie: {cookie}\r\nX-Bashd-Key: {key}\r\n");
         Ok(page)
     }
 

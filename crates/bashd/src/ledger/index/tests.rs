@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 struct Place {
     directory: tempfile::TempDir,
@@ -197,7 +197,7 @@ fn what_is_new_is_found_and_what_is_torn_is_counted() {
         .replace("R0001", "R0003");
     let torn = whole.get(..40).unwrap();
     let half = whole.get(..60).unwrap();
-    text.push_str(&format!("{torn}\n{torn}{whole}\nno record\n\n{half}"));
+    text += &format!("{torn}\n{torn}{whole}\nno record\n\n{half}");
     fs::write(&path, &text).unwrap();
     let progress = index.catch_up(LONG).unwrap();
     assert_eq!((progress.missing(), progress.damaged), (60, 2));

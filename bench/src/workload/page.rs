@@ -113,8 +113,8 @@ impl ServedPage {
         let cookie = cookie
             .and_then(|cookie| cookie.split(';').next())
             .context("no cookie")?;
-        page.headers
-            .push_str(&format!("Cookie: {cookie}\r\nX-Bashd-Key: {key}\r\n"));
+        let known = format!("Cookie: {cookie}\r\nX-Bashd-Key: {key}\r\n");
+        page.headers.push_str(&known);
         Ok(page)
     }
 

@@ -13,8 +13,8 @@ pub(crate) struct LogWanted {
     /// Show only calls of this session.
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
-    /// Show only calls that ended like this: exited, signalled, timed_out, cancelled, denied,
-    /// refused, failed, background, goes_on, managed.
+    /// Show only calls that ended like this: exited, signalled, timed-out, cancelled, denied,
+    /// refused, failed, background, goes-on, managed.
     #[arg(long, value_name = "WORD", value_parser = outcome)]
     pub(crate) outcome: Option<RecordedOutcome>,
     /// Show only calls that took this long or longer: 500ms, 10s, 2m.

@@ -76,7 +76,8 @@ pub(crate) fn search(
 }
 
 /// Finds calls by reading the ledger from its end; a place is how many were found before.
-pub(crate) fn read(
+#[cfg(not(feature = "index"))]
+fn read(
     config: &Config,
     query: &RecordQuery,
     before: Option<i64>,

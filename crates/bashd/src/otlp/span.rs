@@ -6,6 +6,7 @@ use crate::ledger::{Record, RecordedOutcome};
 use crate::minimize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::fmt::Write;
 
 /// Bytes of a command in a span at most.
 const LONGEST_COMMAND: usize = 4096;
@@ -155,5 +156,8 @@ fn outcome(outcome: RecordedOutcome) -> String {
 fn hex(text: &str, bytes: usize) -> String {
     let digest = Sha256::digest(text.as_bytes());
     let beginning = digest.iter().take(bytes);
-    beginning.map(|byte| format!("{byte:02x}")).collect()
+    beginning.fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

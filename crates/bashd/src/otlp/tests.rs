@@ -125,7 +125,7 @@ fn spans_arrive_also_after_a_collector_was_busy_and_at_the_end() {
     let (address, serving) = collector(vec![400, 200]);
     let sender = SpanSender::start(settings(address)).unwrap();
     let RecordListener(tell) = sender.listener();
-    for number in 0..(MOST_SENT as u64 + 1) {
+    for number in 0..=(MOST_SENT as u64) {
         tell(&record(number));
     }
     let begun = Instant::now();

@@ -6,6 +6,7 @@ use super::super::record::{Record, RecordedOutcome};
 use super::fill::{OpenMonths, record_at};
 use super::{LedgerIndex, store};
 use rusqlite::types::Value;
+use std::fmt::Write;
 use std::io;
 
 /// The index knows parts of at least so many letters.
@@ -135,7 +136,7 @@ impl LedgerIndex {
         if let Some(text) = &query.owner {
             self.owners(text, &mut all)?;
         }
-        all.sql.push_str(&format!(" ORDER BY {place} DESC"));
+        let _ = write!(all.sql, " ORDER BY {place} DESC");
         Ok(all)
     }
 
@@ -153,7 +154,7 @@ impl LedgerIndex {
         }
         if numbers.len() <= MOST_NAMES {
             let numbers = numbers.join(",");
-            all.sql.push_str(&format!(" AND owner IN ({numbers})"));
+            let _ = write!(all.sql, " AND owner IN ({numbers})");
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 struct Place {
     directory: tempfile::TempDir,
@@ -48,7 +48,7 @@ impl Place {
         record.command = command.to_owned();
         record.profile = "default".to_owned();
         record.owner = format!("mcp:{}.1", number % 3);
-        record.exit_code = Some(i32::from(number % 4 == 0));
+        record.exit_code = Some(i32::from(number.is_multiple_of(4)));
         record.wall_ms = number * 100;
         record.output_bytes = number * 1000;
         self.ledger.append(&record).unwrap();
@@ -142,7 +142,7 @@ fn calls_are_found_by_everything_else_and_page_by_page() {
             ..all.clone()
         },
         RecordQuery {
-            at_least: Some(Duration::from_millis(2000)),
+            at_least: Some(Duration::from_secs(2)),
             most_bytes: Some(25_000),
             ..all.clone()
         },
@@ -197,7 +197,7 @@ fn what_is_new_is_found_and_what_is_torn_is_counted() {
         .replace("R0001", "R0003");
     let torn = whole.get(..40).unwrap();
     let half = whole.get(..60).unwrap();
-    text.push_str(&format!("{torn}\n{torn}{whole}\nno record\n\n{half}"));
+    text = format!("{text}{torn}\n{torn}{whole}\nno record\n\n{half}");
     fs::write(&path, &text).unwrap();
     let progress = index.catch_up(LONG).unwrap();
     assert_eq!((progress.missing(), progress.damaged), (60, 2));
@@ -273,7 +273,7 @@ fn an_index_that_can_t_be_used_is_made_again() {
                 &path,
                 "this is no database, and long enough to be looked at as one",
             )
-            .unwrap()
+            .unwrap();
         },
         &|| {
             let other = Connection::open(&path).unwrap();

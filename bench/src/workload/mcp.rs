@@ -6,10 +6,12 @@ use crate::bare::{self, Spawned};
 use crate::bench::Bench;
 use crate::measure::in_turn;
 use crate::table::Row;
-use crate::workload::flood;
 use crate::workload::warm::SHELLS;
+use crate::workload::{flood, timeout};
 use crate::{binaries, processes};
 use anyhow::{Context, Result, ensure};
+use rustix::process::Pid;
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -33,7 +35,19 @@ const FLOOD_BAR: f64 = 1.15;
 const START_BAR: Duration = Duration::from_millis(8);
 
 /// Most bytes of all processes together, at rest.
-const MEMORY_BAR: u64 = 15 * 1024 * 1024;
+const MEMORY_BAR: u64 = 12 * 1024 * 1024;
+
+/// What a process that stays adds to a call, and how late the reply to a timeout is.
+const SURVIVOR_BAR: Duration = Duration::from_millis(30);
+const TIMEOUT_BAR: Duration = Duration::from_millis(5);
+
+/// The shortest limit that the default profile takes.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Pairs of a round, and the pause before each of their calls.
+const SURVIVORS: usize = 10;
+const TIMEOUTS: usize = 5;
+const SETTLED: Duration = Duration::from_millis(20);
 
 /// Pairs of a round.
 const PAIRS: usize = 100;
@@ -62,8 +76,13 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
         client.finish()?;
     }
     let mut client = Client::connect(&bashd, bench)?;
+    rows.push(survivor(bench, &mut client)?);
+    rows.push(timeout(bench, &mut client)?);
     rows.push(many(bench, &mut client)?);
     rows.push(one_flood(bench, &mut client)?);
+    client.finish()?;
+    // Many calls at once leave shells waiting for a while.
+    let mut client = Client::connect(&bashd, bench)?;
     rows.push(memory(&mut client)?);
     client.finish()?;
     Ok(rows)
@@ -92,18 +111,78 @@ fn start(bench: &Bench, bashd: &Path) -> Result<Row> {
 }
 
 fn calls(bench: &Bench, client: &mut Client, title: &str, bar: f64) -> Result<Row> {
-    let ours = || {
-        let begun = Instant::now();
-        client.say(&call(1, "true"))?;
-        let answer = client.hear()?;
-        let took = begun.elapsed();
-        ensure!(answer.contains(r#""exit_code":0"#), "{answer}");
-        Ok(took)
-    };
+    let ours = || client.time("true");
     let limit = || bare::process(&bench.bash, ["-c", "true"], &bench.env);
     let pairs = bench.effort.choose(PAIRS, 3);
     let compared = in_turn(bench.effort, pairs, Bench::pause, ours, limit)?;
     Ok(Row::ratio(title, "bare `bash -c true`", &compared, bar))
+}
+
+/// A command that leaves something running, beside the same command that does not.
+fn survivor(bench: &Bench, client: &mut Client) -> Result<Row> {
+    let client = RefCell::new(client);
+    let leaving = || {
+        let mut client = client.borrow_mut();
+        let begun = Instant::now();
+        client.say(&call(1, "sleep 30 & echo done"))?;
+        let answer = client.hear()?;
+        let took = begun.elapsed();
+        let left = answer.split_once(r#""left_behind":[{"#);
+        let pid = left.and_then(|(_, left)| left.split_once(r#""pid":"#));
+        let digits = pid.and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next());
+        let pid = digits.and_then(|digits| digits.parse().ok());
+        let pid = pid
+            .and_then(Pid::from_raw)
+            .with_context(|| answer.clone())?;
+        processes::end(pid);
+        Ok(took)
+    };
+    let plain = || client.borrow_mut().time("echo done");
+    let settle = || {
+        sleep(SETTLED);
+        Ok(())
+    };
+    let pairs = bench.effort.choose(SURVIVORS, 2);
+    let compared = in_turn(bench.effort, pairs, settle, leaving, plain)?;
+    let (against, nominal) = ("`echo done` over MCP", compared.limit.p50);
+    let title = "mcp, survivor";
+    Ok(Row::time_over(
+        title,
+        against,
+        &compared,
+        nominal,
+        SURVIVOR_BAR,
+    ))
+}
+
+/// How late the reply to a call is that is over its timeout.
+fn timeout(bench: &Bench, client: &mut Client) -> Result<Row> {
+    let arguments = r#"{"command":"sleep 30 | sleep 30","timeout":1,"on_timeout":"kill"}"#;
+    let line = call_with(1, arguments);
+    let ours = || {
+        let begun = Instant::now();
+        client.say(&line)?;
+        let answer = client.hear()?;
+        let took = begun.elapsed();
+        ensure!(answer.contains(r#""timed_out":true"#), "{answer}");
+        Ok(took)
+    };
+    let limit = || timeout::plain_timer(TIMEOUT);
+    let settle = || {
+        sleep(SETTLED);
+        Ok(())
+    };
+    let pairs = bench.effort.choose(TIMEOUTS, 1);
+    let compared = in_turn(bench.effort, pairs, settle, ours, limit)?;
+    let (against, nominal) = ("a timer of 1 s", TIMEOUT.as_secs_f64());
+    let title = "mcp, timeout";
+    Ok(Row::time_over(
+        title,
+        against,
+        &compared,
+        nominal,
+        TIMEOUT_BAR,
+    ))
 }
 
 fn many(bench: &Bench, client: &mut Client) -> Result<Row> {
@@ -193,15 +272,19 @@ fn memory(client: &mut Client) -> Result<Row> {
 }
 
 /// A call of the tool, as a line.
-fn call(id: usize, command: &str) -> String {
+pub(super) fn call(id: usize, command: &str) -> String {
     let command = command.replace('\\', "\\\\").replace('"', "\\\"");
+    call_with(id, &format!(r#"{{"command":"{command}"}}"#))
+}
+
+fn call_with(id: usize, arguments: &str) -> String {
     format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"bash","arguments":{{"command":"{command}"}}}}}}"#
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"bash","arguments":{arguments}}}}}"#
     )
 }
 
 /// A running server, and both ends of its pipes.
-struct Client {
+pub(super) struct Client {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -209,12 +292,12 @@ struct Client {
 
 impl Client {
     /// Starts a server as it comes and hears its first answer.
-    fn connect(bashd: &Path, bench: &Bench) -> Result<Self> {
+    pub(super) fn connect(bashd: &Path, bench: &Bench) -> Result<Self> {
         Self::connect_with(bashd, bench, None)
     }
 
     /// The same with so many shells started ahead.
-    fn connect_with(bashd: &Path, bench: &Bench, shells: Option<usize>) -> Result<Self> {
+    pub(super) fn connect_with(bashd: &Path, bench: &Bench, shells: Option<usize>) -> Result<Self> {
         let program: PathBuf = bashd.to_owned();
         let shells = shells.map(|count| ("BASHD_SESSIONS_WARM_SHELLS", count.to_string()));
         let mut child = Command::new(program)
@@ -239,19 +322,29 @@ impl Client {
         Ok(client)
     }
 
-    fn say(&mut self, line: &str) -> Result<()> {
+    pub(super) fn say(&mut self, line: &str) -> Result<()> {
         Ok(self.stdin.write_all(format!("{line}\n").as_bytes())?)
     }
 
-    fn hear(&mut self) -> Result<String> {
+    pub(super) fn hear(&mut self) -> Result<String> {
         let mut line = String::new();
         self.stdout.read_line(&mut line)?;
         ensure!(!line.is_empty(), "the server has left");
         Ok(line)
     }
 
+    /// How long a command takes that must succeed.
+    pub(super) fn time(&mut self, command: &str) -> Result<Duration> {
+        let begun = Instant::now();
+        self.say(&call(1, command))?;
+        let answer = self.hear()?;
+        let took = begun.elapsed();
+        ensure!(answer.contains(r#""exit_code":0"#), "{answer}");
+        Ok(took)
+    }
+
     /// Closes the server's stdin, and waits for its end.
-    fn finish(self) -> Result<()> {
+    pub(super) fn finish(self) -> Result<()> {
         let Self {
             mut child,
             stdin,

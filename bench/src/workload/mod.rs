@@ -17,6 +17,7 @@ mod mcp;
 mod minimize;
 mod one_shot;
 mod page;
+mod pauses;
 mod places;
 mod process;
 mod proxied;
@@ -141,6 +142,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "mcp",
         about: "`bashd mcp` on stdin and stdout",
         run: mcp::run,
+    },
+    Workload {
+        name: "pauses",
+        about: "`true` after pauses, and many times in a row",
+        run: pauses::run,
     },
     Workload {
         name: "map",

@@ -70,7 +70,7 @@ fn run(bench: &Bench, case: &Case) -> Result<Vec<Row>> {
     Ok(vec![row])
 }
 
-fn plain_timer(length: Duration) -> Result<Duration> {
+pub(super) fn plain_timer(length: Duration) -> Result<Duration> {
     let begun = Instant::now();
     rustix::event::poll(&mut [], Some(&Timespec::try_from(length)?))?;
     Ok(begun.elapsed())

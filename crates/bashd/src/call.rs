@@ -8,7 +8,7 @@ use crate::request::{self, Refusal, RefusalKind, Request};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// What an engine is asked to do, and how to stop it.
@@ -21,6 +21,8 @@ pub struct Call {
     pub(crate) ticket: KeptTicket,
     /// The tool that is called, if not the profile's first.
     pub(crate) tool: Option<String>,
+    /// When it was made: its caller waits since then.
+    pub(crate) came: Instant,
 }
 
 /// The place in the line of its session that a call got when it arrived, until it begins to run.
@@ -75,6 +77,7 @@ impl Call {
             approver: None,
             ticket: KeptTicket::default(),
             tool: None,
+            came: Instant::now(),
         }
     }
 
@@ -106,10 +109,11 @@ impl Call {
         self
     }
 
-    /// The same call for one command of several.
+    /// The same call for one command of several, which has time of its own.
     pub(crate) fn with_request(&self, request: Request) -> Self {
         Self {
             input: CallInput::Typed(request),
+            came: Instant::now(),
             ..self.clone()
         }
     }

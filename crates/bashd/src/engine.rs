@@ -16,6 +16,7 @@ mod mapping;
 mod orders;
 mod permission;
 mod profiles;
+mod queueing;
 mod repeating;
 mod session_state;
 mod tools;
@@ -370,7 +371,7 @@ impl EngineCore {
         // Nobody waits for a call that waits for a person.
         let asks = matches!(judgement.verdict, Verdict::Ask(_)) || !request.needs.is_empty();
         let ticket = ticket.filter(|_| !asks);
-        let asked = permission::asked(command, entry, (request, &accepted));
+        let asked = permission::asked(command, (entry, call.came), (request, &accepted));
         self.permit(&judgement, asked, call, &owner).await?;
         let granted = self.grant(profile, request, asked, (call, &owner)).await?;
         let ticket = ticket.or_else(|| self.place_in_line(profile, call, request));
@@ -394,15 +395,15 @@ impl EngineCore {
         let setting = Setting {
             client: client.filter(|_| exec::terminal::suits(profile, request, &self.config)),
             make_directories: &expanded.parents,
-            begun: entry.begun(),
+            begun: call.came,
             granted: &granted,
             ..self.setting((&id, &secrets), &judgement.form, &owner, judgement.shape)
         };
         // Calls of a session run in the order in which they came, whatever their plans wait for.
         let asked = (request, &accepted);
-        let before = BeforeStart::of(asked, entry.begun(), &call.cancel);
+        let before = BeforeStart::of(asked, call.came, &call.cancel);
         self.turn(ticket.as_ref(), profile, asked, before).await?;
-        let before = BeforeStart::of(asked, entry.begun(), &call.cancel);
+        let before = BeforeStart::of(asked, call.came, &call.cancel);
         let state = self.session_state(profile, (request, &accepted), setting, call);
         let state = Box::pin(state).await;
         let setting = Setting {

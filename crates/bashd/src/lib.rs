@@ -51,6 +51,7 @@ pub mod notice;
 pub mod otlp;
 pub mod outpost;
 pub mod output;
+mod patterns;
 pub mod place;
 pub mod plan;
 pub mod profile;

@@ -6,6 +6,7 @@ mod needs;
 mod parse;
 mod validate;
 
+pub(crate) use needs::MOST_NEEDS;
 pub use needs::NeededAccess;
 pub use parse::parse;
 pub(crate) use parse::parse_over;

@@ -120,11 +120,11 @@ class Servers(unittest.IsolatedAsyncioTestCase):
             async with Client(socket="s") as one, Client(socket="s") as two:
                 replies = await asyncio.gather(one.run("echo 1"), two.run("echo 2"))
                 self.assertEqual([reply.output for reply in replies], ["1\n", "2\n"])
-                gone = asyncio.ensure_future(one.run("echo; sleep 60"))
-                await asyncio.sleep(0.2)
-                server.terminate()
+                gone = one.stream("echo begun; sleep 60")
+                async for _ in gone.output():
+                    server.terminate()
                 # The server answers what it ends.
-                self.assertTrue((await gone).cancelled)
+                self.assertTrue((await gone.reply()).cancelled)
                 server.wait()
                 # What is sent before the end of the connection is seen may have run.
                 while two._connection.is_alive:

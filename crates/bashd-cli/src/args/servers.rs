@@ -79,6 +79,9 @@ pub(crate) struct Rpc {
     /// Let calls run for this many more seconds after the client has closed its end.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub(crate) linger: Duration,
+    /// On a socket, drop a client that has read none of its replies for this many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "30")]
+    pub(crate) patience: Duration,
     #[command(flatten)]
     pub(crate) tape: TapeOptions,
     #[command(flatten)]

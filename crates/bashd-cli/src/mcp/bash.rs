@@ -82,7 +82,11 @@ impl BashTool<'_> {
             let _turn = if manages_jobs {
                 None
             } else {
-                Some(self.turns.take().await)
+                let engine = &self.server.engine;
+                match engine.queued(&call, self.turns.take()).await {
+                    Ok(turn) => Some(turn),
+                    Err(reply) => return Some(*reply),
+                }
             };
             self.load.room_for_an_answer().await?;
             match context.meta.get_progress_token() {

@@ -143,9 +143,9 @@ impl ClientCalls {
         self.running.spawn(async move {
             let turn = tokio::select! {
                 biased;
-                turn = turn_of(needs_turn, &outbox) => turn,
+                turn = turn_of(needs_turn, (&engine, &outbox), &new.work) => turn,
                 // A call that is cancelled while it waits needs no turn: nothing runs.
-                () = cancel.cancelled() => None,
+                () = cancel.cancelled() => Ok(None),
             };
             carry_out((&engine, &outbox), new, limit, cancel, turn).await;
             EndedCall(number)
@@ -201,13 +201,22 @@ impl ClientCalls {
 
 /// Waits for the right to run a command, if one is needed. A client that does not take its replies
 /// starts nothing more.
-async fn turn_of(turns: Option<Arc<ClientTurns>>, outbox: &Outbox) -> Option<RunTurn> {
+///
+/// `Err` is the reply to a call that came to no turn in all its time.
+async fn turn_of(
+    turns: Option<Arc<ClientTurns>>,
+    (engine, outbox): (&Engine, &Outbox),
+    work: &CallWork,
+) -> Result<Option<RunTurn>, Box<Reply>> {
     loop {
         outbox.room().await;
-        let turn = turns.as_ref()?.take().await;
+        let (Some(turns), CallWork::Engine(call)) = (&turns, work) else {
+            return Ok(None);
+        };
+        let turn = engine.queued(call, turns.take()).await?;
         // While it waited, replies of calls before it may have become too many.
         if outbox.has_room() {
-            return Some(turn);
+            return Ok(Some(turn));
         }
     }
 }
@@ -217,7 +226,7 @@ async fn carry_out(
     new: NewCall,
     limit: Duration,
     cancel: CancellationToken,
-    turn: Option<RunTurn>,
+    turn: Result<Option<RunTurn>, Box<Reply>>,
 ) {
     let NewCall {
         id,
@@ -234,10 +243,11 @@ async fn carry_out(
             return;
         }
     };
-    let reply = match events {
-        _ if kind == CallKind::Job => Some(engine.job(call).await),
-        Events::Untold => Some(engine.run(call).await),
-        Events::Told => told(engine, outbox, id.as_ref(), call).await,
+    let (turn, reply) = match (turn, events) {
+        (Err(reply), _) => (None, Some(*reply)),
+        (Ok(turn), _) if kind == CallKind::Job => (turn, Some(engine.job(call).await)),
+        (Ok(turn), Events::Untold) => (turn, Some(engine.run(call).await)),
+        (Ok(turn), Events::Told) => (turn, told(engine, outbox, id.as_ref(), call).await),
     };
     let response = match (kind, reply) {
         (CallKind::Bash, Some(reply)) => answer::bash(id.as_ref(), &reply, limit),

@@ -234,14 +234,14 @@ impl RpcConnection {
     /// Resolves when one client of many has taken none of its replies for too long, and says so.
     fn not_taken(&self, ends: &ConnectionEnds) -> impl Future<Output = ()> + use<> {
         let (outbox, printer) = (self.outbox.clone(), self.host.printer.clone());
-        let is_one_of_many = ends.socket.is_some();
+        let (is_one_of_many, patience) = (ends.socket.is_some(), self.host.patience);
         async move {
             if !is_one_of_many {
                 std::future::pending::<()>().await;
             }
-            outbox.not_taken().await;
+            outbox.not_taken(patience).await;
             outbox.broken.cancel();
-            let seconds = lines::UNTAKEN_FOR.as_secs();
+            let seconds = patience.as_secs();
             printer.warn(&format!(
                 "a client was dropped: it has read none of its replies for {seconds} s"
             ));

@@ -43,6 +43,8 @@ pub(crate) struct RpcServer {
     printer: Printer,
     /// How long calls may still run when the client has closed its end.
     linger: Duration,
+    /// How long one client of many may leave its replies.
+    patience: Duration,
 }
 
 /// Serves until stdin closes or a signal arrives; on a socket, until a signal arrives.
@@ -63,6 +65,7 @@ pub(crate) fn rpc(
         printer: printer.clone(),
         server,
         linger: arguments.linger,
+        patience: arguments.patience,
     };
     let engine = host.server.engine.clone();
     let (ended, signal) = if let Some(path) = &arguments.socket {

@@ -25,9 +25,6 @@ const MESSAGES_AHEAD: usize = 16;
 /// Bytes of messages that a client may leave untaken before it gets no more.
 const MOST_UNTAKEN: usize = 4 * 1024 * 1024;
 
-/// How long it may leave them before it is given up, where others want the place.
-pub(crate) const UNTAKEN_FOR: Duration = Duration::from_secs(30);
-
 /// How often that is looked at, at most.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -176,15 +173,16 @@ impl Outbox {
         !self.untaken.is_much() || self.broken.is_cancelled()
     }
 
-    /// Resolves when the client has taken nothing of much for a long time.
-    pub(crate) async fn not_taken(&self) {
+    /// Resolves when the client has taken nothing of much for so long: then it may be given up,
+    /// where others want the place.
+    pub(crate) async fn not_taken(&self, patience: Duration) {
         loop {
             let since = self.untaken.since();
-            let is_stuck = self.untaken.is_much() && since.elapsed() >= UNTAKEN_FOR;
+            let is_stuck = self.untaken.is_much() && since.elapsed() >= patience;
             if is_stuck {
                 return;
             }
-            tokio::time::sleep(UNTAKEN_FOR.saturating_sub(since.elapsed()).max(LOOK_AGAIN)).await;
+            tokio::time::sleep(patience.saturating_sub(since.elapsed()).max(LOOK_AGAIN)).await;
         }
     }
 
@@ -338,15 +336,16 @@ mod tests {
         outbox.send_line(vec![b'x'; MOST_UNTAKEN]).await;
         let short = Duration::from_millis(20);
         assert!(tokio::time::timeout(short, outbox.room()).await.is_err());
+        let patience = Duration::from_secs(30);
         assert!(
-            tokio::time::timeout(short, outbox.not_taken())
+            tokio::time::timeout(short, outbox.not_taken(patience))
                 .await
                 .is_err()
         );
         // As if it had been like this for long.
-        let long_ago = Instant::now().checked_sub(UNTAKEN_FOR).unwrap();
+        let long_ago = Instant::now().checked_sub(patience).unwrap();
         *outbox.untaken.since.lock().unwrap() = long_ago;
-        outbox.not_taken().await;
+        outbox.not_taken(patience).await;
         take.send(()).unwrap();
         outbox.room().await;
     }

@@ -20,6 +20,9 @@ const LAST_LINE: u64 = (1 << 53) - 1;
 /// Lines around a match at most: more than an answer has room for.
 const MOST_CONTEXT: u64 = 1000;
 
+/// Characters of a pattern: who reads it needs time for each.
+const MOST_PATTERN: usize = 4096;
+
 /// What a model is told about it.
 pub(crate) const DESCRIPTION: &str = "\
 Reads the stored output of an earlier command, including what its reply did not show. Give the address \
@@ -54,7 +57,7 @@ pub(crate) fn input() -> Value {
             "from_line": number((1, LAST_LINE), "First line to return, counted from 1."),
             "to_line": number((1, LAST_LINE), "Last line to return."),
             "tail": number((1, LAST_LINE), "Return this many lines from the end instead of a range."),
-            "grep": text("Return only lines that match this regular expression, each with its number."),
+            "grep": pattern("Return only lines that match this regular expression, each with its number."),
             "context": number((0, MOST_CONTEXT), "Also return this many lines around each match."),
         },
         "additionalProperties": false,
@@ -63,6 +66,10 @@ pub(crate) fn input() -> Value {
 
 fn text(about: &str) -> Value {
     json!({"type": "string", "description": about})
+}
+
+fn pattern(about: &str) -> Value {
+    json!({"type": "string", "maxLength": MOST_PATTERN, "description": about})
 }
 
 fn number((least, most): (u64, u64), about: &str) -> Value {

@@ -280,16 +280,19 @@ impl RunDesk {
     }
 
     async fn keyboard(&self, job: &Job) -> Result<Arc<Mutex<JobKeyboard>>, NotDone> {
-        let mut keyboards = self.keyboards.lock().await;
-        if let Some(known) = keyboards.get(&job.id) {
+        if let Some(known) = self.keyboards.lock().await.get(&job.id) {
             return Ok(Arc::clone(known));
         }
+        // A keeper that stands still keeps nobody from the others' keyboards.
+        let opened = Arc::new(Mutex::new(self.deeds.jobs.keyboard(job).await?));
+        let mut keyboards = self.keyboards.lock().await;
         if keyboards.len() >= MOST_KEYBOARDS {
             keyboards.clear();
         }
-        let keyboard = Arc::new(Mutex::new(self.deeds.jobs.keyboard(job).await?));
-        keyboards.insert(job.id.clone(), Arc::clone(&keyboard));
-        Ok(keyboard)
+        // What two pages type at once goes one way.
+        Ok(Arc::clone(
+            keyboards.entry(job.id.clone()).or_insert(opened),
+        ))
     }
 
     async fn input(&self, id: &str, wish: &DeedWish) -> Result<Value, NotDone> {

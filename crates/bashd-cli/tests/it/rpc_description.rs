@@ -221,3 +221,39 @@ fn the_sdks_are_made_from_this_description() {
     let complaint = String::from_utf8_lossy(&check.stderr);
     assert!(check.status.success(), "{complaint}");
 }
+
+/// What is wrong with the bounds of arguments: every number has two, every list and every pattern
+/// one.
+fn unbounded(schema: &Value, path: &str, found: &mut Vec<String>) {
+    let properties = schema["properties"].as_object();
+    for (name, property) in properties.into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        let caps: &[&str] = match property["type"].as_str() {
+            Some("number" | "integer") => &["minimum", "maximum"],
+            Some("array") => &["maxItems"],
+            Some("string") if ["regex", "grep"].contains(&name.as_str()) => &["maxLength"],
+            _ => &[],
+        };
+        if caps.iter().any(|cap| !property[cap].is_number()) {
+            found.push(path.clone());
+        }
+        unbounded(property, &path, found);
+    }
+}
+
+#[test]
+fn every_size_that_a_client_can_name_has_a_cap_in_the_description() {
+    let home = Home::new();
+    let description = description(&home);
+    let (mut found, mut seen) = (Vec::new(), 0);
+    let definitions = description["$defs"].as_object().unwrap().iter();
+    for (name, definition) in definitions.filter(|(name, _)| name.ends_with("Arguments")) {
+        unbounded(definition, name, &mut found);
+        seen += 1;
+    }
+    unbounded(&description["$defs"]["Until"], "Until", &mut found);
+    for (name, request) in description["requests"].as_object().unwrap() {
+        unbounded(&request["fields"], name, &mut found);
+    }
+    assert_eq!((seen, found), (3, Vec::<String>::new()));
+}

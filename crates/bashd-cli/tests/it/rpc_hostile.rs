@@ -223,3 +223,30 @@ fn a_client_that_closes_one_end_first_is_answered() {
     assert_eq!(client.response("1")["data"]["output"], "late\n");
     assert_eq!(client.ended().code(), Some(0));
 }
+
+/// One client has every place that one may have, and a further call of its own waits for one.
+#[test]
+fn a_call_that_comes_to_no_place_is_answered_at_its_own_deadline() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    // A client's share of 128 places.
+    for _ in 0..96 {
+        client.say(&json!({"type": "bash", "command": "sleep 300"}));
+    }
+    let begun = Instant::now();
+    let arguments = json!({"command": "touch X", "timeout": 1});
+    client.say(&json!({"id": "late", "type": "call", "arguments": arguments}));
+    let answer = client.response("late");
+    let error = answer["data"]["error"].as_str().unwrap_or_default();
+    let words = "every place for a command was taken for 1 s, and nothing was run";
+    assert!(error.contains(words), "{answer}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert!(!home.workspace().join("X").exists());
+    client.ask(&json!({"id": "enough", "type": "abort_bash"}));
+    still_works(&mut client);
+    client.close();
+}

@@ -136,6 +136,13 @@ impl Client {
         self.next_where(|message| message["type"] == "response" && message["id"] == id)
     }
 
+    /// The response with this id, if it came while another was waited for.
+    pub(crate) fn kept(&mut self, id: &str) -> Option<Value> {
+        let is_it = |message: &Value| message["type"] == "response" && message["id"] == id;
+        let at = self.early.iter().position(is_it)?;
+        Some(self.early.remove(at))
+    }
+
     /// Says it and waits for the response.
     pub(crate) fn ask(&mut self, message: &Value) -> Value {
         self.say(message);

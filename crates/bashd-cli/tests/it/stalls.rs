@@ -175,6 +175,69 @@ fn what_a_call_only_names_costs_nobody_else() {
     }
 }
 
+/// Where `local://` leads is configured, and may be what does not answer.
+#[test]
+fn a_root_of_addresses_that_does_not_answer_costs_only_the_call_that_names_one() {
+    let home = Home::new();
+    let root = home.workspace().join("hung/below");
+    let set = format!("urls.local_dir={}", root.display());
+    let arguments = ["--profile", "pi", "--set", &*set];
+    let Some(mut client) = client_with(&home, HUNG, &arguments) else {
+        return;
+    };
+    works(&mut client, "before");
+    let begun = Instant::now();
+    let asked = json!({"command": "echo x > local://plan/a.md", "timeout": 2});
+    client.say(&call("names it", &asked));
+    for number in 0..8 {
+        let one = Instant::now();
+        client.ask(&json!({"id": format!("beside-{number}"), "type": "schema"}));
+        assert!(
+            one.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            one.elapsed()
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let answer = client.response("names it");
+    let error = answer["data"]["error"].as_str().unwrap_or_default();
+    let words = ["could not be looked up in time", "does not answer"];
+    assert!(words.iter().any(|words| error.contains(words)), "{answer}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        begun.elapsed()
+    );
+    works(&mut client, "after");
+    client.close();
+}
+
+/// A long command is read for as long as it takes, and nobody else waits for that.
+#[test]
+fn a_long_command_is_judged_beside_the_others_calls() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    works(&mut client, "before");
+    let command = "true a b c; echo $x | cat\n".repeat(80_000);
+    let begun = Instant::now();
+    client.say(&call("long", &json!({"command": command, "timeout": 60})));
+    let (mut longest, mut asked) = (Duration::ZERO, 0);
+    let took = loop {
+        let one = Instant::now();
+        client.ask(&json!({"id": format!("beside-{asked}"), "type": "schema"}));
+        (longest, asked) = (longest.max(one.elapsed()), asked + 1);
+        if let Some(answer) = client.kept("long") {
+            let rule = &answer["data"]["denied"]["rule"];
+            assert_eq!(*rule, "script_within_bounds", "{answer}");
+            break begun.elapsed();
+        }
+        assert!(begun.elapsed() < PATIENCE, "it is never answered");
+    };
+    // Its line alone takes a moment to be read; judging it takes nearly all of the time.
+    assert!(longest < took / 3, "{longest:?} of {took:?}, {asked} calls");
+    client.close();
+}
+
 #[test]
 fn a_directory_that_a_call_was_in_can_be_unmounted() {
     for profile in ["default", "pi"] {

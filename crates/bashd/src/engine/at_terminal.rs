@@ -107,7 +107,7 @@ impl EngineCore {
         // Calls of a session come to it in the order in which they arrived.
         let ticket = self.place_in_line(profile, call, request);
         let asked = (request, &accepted);
-        let before = BeforeStart::of(asked, entry.begun(), &call.cancel);
+        let before = BeforeStart::of(asked, call.came, &call.cancel);
         if let Err(ending) = self.turn(ticket.as_ref(), profile, asked, before).await {
             return ending;
         }

@@ -58,6 +58,10 @@ impl<'a> BeforeStart<'a> {
         }
     }
 
+    pub(super) fn longest(self) -> Duration {
+        self.longest
+    }
+
     /// Waits for a step, unless the call is cancelled or its time is over meanwhile.
     pub(super) async fn wait<T>(
         self,

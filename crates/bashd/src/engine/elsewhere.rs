@@ -195,7 +195,7 @@ impl EngineCore {
         entry.place = Some(place.settings.name.clone());
         entry.cwd = cwd.clone().unwrap_or_default();
         let asked = (request, &accepted);
-        let before = BeforeStart::of(asked, entry.begun(), &call.cancel);
+        let before = BeforeStart::of(asked, call.came, &call.cancel);
         self.turn(ticket.as_ref(), profile, asked, before).await?;
         let stdin = stdin_in_time(request, accepted.timeout, &call.cancel).await?;
         let request = self.with_passed(&place, request);

@@ -27,14 +27,14 @@ pub(super) type AskedText<'a> = (&'a str, &'a LedgerEntry<'a>, Instant);
 /// call would wait for its command.
 pub(super) fn asked<'a>(
     command: &'a Command,
-    entry: &'a LedgerEntry<'a>,
+    (entry, came): (&'a LedgerEntry<'a>, std::time::Instant),
     (request, accepted): (&Request, &Accepted),
 ) -> AskedText<'a> {
     let limit = patience(request, accepted);
-    let begun = Instant::from_std(entry.begun());
-    let until = begun
+    let came = Instant::from_std(came);
+    let until = came
         .checked_add(limit)
-        .unwrap_or_else(|| begun + LONGEST_QUESTION);
+        .unwrap_or_else(|| came + LONGEST_QUESTION);
     (&command.to_run, entry, until)
 }
 

@@ -29,7 +29,9 @@ pub(crate) mod terminal_shell;
 mod turns;
 mod watch;
 
+use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
+use crate::near;
 use crate::plan::{Limits, Plan, StdinSource, Vessel};
 use background::BackgroundTimer;
 pub(crate) use background::BackgroundedRun;
@@ -51,6 +53,7 @@ pub use sessions::SessionLimits;
 pub(crate) use sessions::Sessions;
 use std::convert::Infallible;
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::DirBuilderExt;
@@ -87,7 +90,7 @@ pub(crate) async fn run(
     watch: Option<&mut OutputWatch>,
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
-    make_directories(plan)?;
+    make_directories(plan, cancel).await?;
     match &plan.vessel {
         Vessel::OwnShell | Vessel::StartedShell | Vessel::Terminal(_) => {
             means.is_placed();
@@ -105,15 +108,33 @@ pub(crate) async fn run(
     }
 }
 
-/// Makes the directories that a plan wants, for their owner alone.
-fn make_directories(plan: &Plan) -> Result<()> {
+/// Makes the directories that a plan wants, for their owner alone. They may be configured to be
+/// where nobody answers: then the call ends as if its own directory did not.
+async fn make_directories(plan: &Plan, cancel: &CancellationToken) -> Result<(), RunFailure> {
     for directory in &plan.make_directories {
-        let mut builder = std::fs::DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700).create(directory);
-        made.map_err(|error| {
-            let doing = format!("make {}", directory.display());
-            Error::io(ErrorKind::Io, doing, error)
-        })?;
+        let place = directory.clone();
+        let make = move || {
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true).mode(0o700).create(place)
+        };
+        let doing = || format!("make {}", directory.display());
+        let failed = |error| RunFailure::from(Error::io(ErrorKind::Io, doing(), error));
+        if near::is_near_or_missing(directory) {
+            make().map_err(failed)?;
+            continue;
+        }
+        let longest = plan.limits.timeout;
+        let made = tokio::select! {
+            biased;
+            made = errand::go(directory, make) => made,
+            () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
+            () = tokio::time::sleep(longest) => {
+                let late = io::Error::other("its file system does not answer");
+                return Err(failed(late));
+            }
+        };
+        made.unwrap_or_else(|failure| Err(failure.into()))
+            .map_err(failed)?;
     }
     Ok(())
 }

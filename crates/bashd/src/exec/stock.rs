@@ -6,7 +6,7 @@
 
 use super::alarm::Alarm;
 use super::confined_spares::ConfinedSpares;
-use super::started_shells::StartedShells;
+use super::started_shells::{Shortage, StartedShells};
 use crate::plan::Plan;
 use bashd_keeper::confinement::SharedConfinement;
 use bashd_keeper::keeper::protocol::{self, ForkMessage, PrepareMessage, SoonMessage};
@@ -25,6 +25,9 @@ const HOLD_SPARE: Duration = Duration::from_micros(2400);
 /// Likewise for the keeper of a shell that is started ahead. A call in such a shell is over by
 /// then; and the next one must find it ready, which takes a while longer.
 const HOLD_SHELL: Duration = Duration::from_micros(600);
+
+/// Pause between the starts of two shells, if many are wanted: one has started by then.
+const NEXT_SHELL: Duration = Duration::from_millis(2);
 
 /// Likewise for views, while calls come at once: then they are for the next calls that do, and what
 /// is built meanwhile takes the cores from these.
@@ -191,9 +194,17 @@ impl Stock {
 
     /// Makes sure that shells are started for plans like this one.
     pub(super) fn want_started_shell(&mut self, plan: &Plan, now: Instant) {
-        if self.started_shells.follow(plan) && self.shell_due.is_none() {
-            self.shell_due = Some(self.due(HOLD_SHELL, now));
-            self.see_to(now);
+        match self.started_shells.follow(plan, now) {
+            Some(Shortage::None) if self.shell_due.is_none_or(|due| due > now + HOLD_SHELL) => {
+                self.shell_due = Some(self.due(HOLD_SHELL, now));
+                self.see_to(now);
+            }
+            // They are for the next calls in a row: these have the cores first.
+            Some(Shortage::Few) => {
+                self.shell_due = Some(now + HOLD_SPARE);
+                self.set_alarm(now);
+            }
+            _ => {}
         }
     }
 
@@ -226,6 +237,7 @@ impl Stock {
             self.shell_due,
             self.confined_due,
             self.confined.end(),
+            self.started_shells.end(),
         ];
         let next = due.into_iter().flatten().min();
         next.is_none_or(|next| {
@@ -247,8 +259,12 @@ impl Stock {
         if self.shell_due.take_if(|due| *due <= now).is_some() {
             let mut shells = std::mem::take(&mut self.started_shells);
             shells.fill(|| self.ask_for_fork(asked));
+            if shells.are_missing() {
+                self.shell_due = Some(now + NEXT_SHELL);
+            }
             self.started_shells = shells;
         }
+        self.started_shells.let_go_of_many(now);
     }
 
     /// Has the first spare forked.

@@ -102,11 +102,6 @@ impl<'a> LedgerEntry<'a> {
         }
     }
 
-    /// When the call came in.
-    pub(crate) fn begun(&self) -> Instant {
-        self.begun
-    }
-
     /// Keeps the values of these variables out of the record, and of what is shown from now on, if
     /// they are credentials.
     pub(crate) fn hide(&mut self, env: &[(OsString, OsString)]) {

@@ -3,6 +3,7 @@
 use super::text::decode;
 use super::{Source, StreamPiece};
 use crate::errand::CalledBack;
+use crate::patterns;
 use regex::bytes::{Regex, RegexBuilder};
 use std::io;
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ const LONGEST_LINE: usize = 256 * 1024;
 const MOST_TOLD: usize = 240;
 
 /// How large a compiled pattern may be.
-const MOST_COMPILED: usize = 4 * 1024 * 1024;
+const MOST_COMPILED: usize = 1024 * 1024;
 
 /// What is looked for.
 #[derive(Debug, Clone)]
@@ -36,6 +37,7 @@ impl OutputSearch {
     /// A search for this pattern; the error says what is wrong with it. Without capitals in it,
     /// case is ignored.
     pub fn new(pattern: &str, from: u64) -> Result<Self, String> {
+        patterns::check(pattern)?;
         let compiled = RegexBuilder::new(pattern)
             .multi_line(true)
             .case_insensitive(!pattern.chars().any(char::is_uppercase))

@@ -3,6 +3,9 @@
 
 use serde_json::{Map, Value};
 
+/// Bytes of a wrong value that a complaint shows.
+const MOST_SHOWN: usize = 256;
+
 /// Reads the arguments of a call, and says what is wrong with them.
 pub fn read(schema: &Value, input: &str) -> Result<Value, String> {
     let arguments = serde_json::from_str(input)
@@ -95,10 +98,8 @@ pub fn check(schema: &Value, arguments: &Value) -> Result<(), String> {
             ));
         };
         if !value.is_null() && !fits(property, value) {
-            return Err(format!(
-                "`{name}` must be {}, not {value}",
-                wanted(property)
-            ));
+            let wanted = wanted(property);
+            return Err(format!("`{name}` must be {wanted}, not {}", short(value)));
         }
     }
     let required = schema["required"].as_array().into_iter().flatten();
@@ -111,6 +112,19 @@ pub fn check(schema: &Value, arguments: &Value) -> Result<(), String> {
     Ok(())
 }
 
+/// A value as a complaint shows it: nobody needs to read all of a long one.
+fn short(value: &Value) -> String {
+    let mut shown = value.to_string();
+    if shown.len() > MOST_SHOWN {
+        let end = (0..=MOST_SHOWN)
+            .rev()
+            .find(|end| shown.is_char_boundary(*end));
+        shown.truncate(end.unwrap_or(0));
+        shown.push('…');
+    }
+    shown
+}
+
 fn fits(property: &Value, value: &Value) -> bool {
     let is_within = |number: f64| {
         let bound = |name: &str, or: f64| property[name].as_f64().unwrap_or(or);
@@ -119,7 +133,11 @@ fn fits(property: &Value, value: &Value) -> bool {
     match property["type"].as_str() {
         Some("string") => {
             let words = property["enum"].as_array();
-            value.is_string() && words.is_none_or(|words| words.contains(value))
+            let is_short = |text: &str| {
+                let most = property["maxLength"].as_u64().unwrap_or(u64::MAX);
+                text.len() as u64 <= most || text.chars().count() as u64 <= most
+            };
+            value.as_str().is_some_and(is_short) && words.is_none_or(|words| words.contains(value))
         }
         Some("integer") => {
             (value.is_i64() || value.is_u64()) && value.as_f64().is_some_and(is_within)
@@ -128,8 +146,11 @@ fn fits(property: &Value, value: &Value) -> bool {
         Some("boolean") => value.is_boolean(),
         Some("object") => value.is_object(),
         Some("array") => {
-            let items = value.as_array();
-            items.is_some_and(|items| items.iter().all(|item| fits(&property["items"], item)))
+            let most = property["maxItems"].as_u64().unwrap_or(u64::MAX);
+            value.as_array().is_some_and(|items| {
+                let all_fit = || items.iter().all(|item| fits(&property["items"], item));
+                items.len() as u64 <= most && all_fit()
+            })
         }
         _ => true,
     }
@@ -153,7 +174,11 @@ fn wanted(property: &Value) -> String {
         _ => "a value",
     };
     match (&property["minimum"], &property["maximum"]) {
-        (Value::Null, _) => kind.to_owned(),
+        (Value::Null, _) => match (&property["maxItems"], &property["maxLength"]) {
+            (Value::Null, Value::Null) => kind.to_owned(),
+            (Value::Null, most) => format!("{kind} of at most {most} characters"),
+            (most, _) => format!("{kind}, at most {most}"),
+        },
         (least, Value::Null) => format!("{kind} from {least} on"),
         (least, most) => format!("{kind} from {least} to {most}"),
     }
@@ -179,7 +204,8 @@ mod tests {
             "required": ["action"],
             "properties": {
                 "action": {"type": "string", "enum": ["list", "wait"]},
-                "jobs": {"type": "array", "items": {"type": "string"}},
+                "jobs": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
+                "grep": {"type": "string", "maxLength": 3},
                 "tail": {"type": "integer", "minimum": 0},
                 "port": {"type": "integer", "minimum": 1, "maximum": 9},
                 "any": {"type": "boolean"},
@@ -201,7 +227,7 @@ mod tests {
             (
                 r#"{"action": "list", "speed": 1}"#,
                 Some(
-                    "there is no parameter `speed`; there are `action`, `jobs`, `tail`, `port` and `any`",
+                    "there is no parameter `speed`; there are `action`, `jobs`, `grep`, `tail`, `port` and `any`",
                 ),
             ),
             (
@@ -222,7 +248,16 @@ mod tests {
             ),
             (
                 r#"{"action": "list", "jobs": [1]}"#,
-                Some("`jobs` must be a list of strings, not [1]"),
+                Some("`jobs` must be a list of strings, at most 2, not [1]"),
+            ),
+            (
+                r#"{"action": "list", "jobs": ["a", "b", "c"]}"#,
+                Some(r#"`jobs` must be a list of strings, at most 2, not ["a","b","c"]"#),
+            ),
+            (r#"{"action": "list", "grep": "äöü"}"#, None),
+            (
+                r#"{"action": "list", "grep": "abcd"}"#,
+                Some("`grep` must be a string of at most 3 characters, not \"abcd\""),
             ),
             ("[]", Some("the arguments must be a JSON object")),
         ] {
@@ -230,6 +265,8 @@ mod tests {
         }
         let further = json!({"action": "list", "speed": 1});
         assert_eq!(check_known(&schema, &further), Ok(()));
+        let long = json!({"action": "ä".repeat(1000)}).to_string();
+        assert!(read(&schema, &long).unwrap_err().len() < 2 * MOST_SHOWN);
         let complaint = read(&schema, "{").unwrap_err();
         assert!(
             complaint.starts_with("the arguments are not JSON: "),

@@ -6,7 +6,7 @@ use super::rules::RangeInSchema;
 use crate::changes::Effects;
 use crate::jobs::tool;
 use crate::plan::StdinSource;
-use crate::request::{NeededAccess, OnTimeout, Refusal, RefusalKind, Request};
+use crate::request::{MOST_NEEDS, NeededAccess, OnTimeout, Refusal, RefusalKind, Request};
 use bashd_keeper::quote::quote;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,6 +14,9 @@ use std::time::Duration;
 
 /// How long a call may ask to be waited for at most, in seconds.
 const LONGEST_WAIT: u64 = 3600;
+
+/// Commands of one call.
+const MOST_COMMANDS: usize = 1000;
 
 /// Which part of the request a parameter sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -132,6 +135,10 @@ impl Sets {
             }
             Self::Commands => {
                 request.commands = texts(name, value)?;
+                if request.commands.len() > MOST_COMMANDS {
+                    let detail = format!("`{name}` may have at most {MOST_COMMANDS} commands");
+                    return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+                }
                 request.command = request.commands.join("\n");
             }
             Self::MaxTokens => {
@@ -195,7 +202,8 @@ impl Sets {
             }
             Self::Effects => json!({"type": "string", "enum": Effects::NAMES}),
             Self::Needs => {
-                let texts = json!({"type": "array", "items": {"type": "string"}});
+                let texts =
+                    json!({"type": "array", "items": {"type": "string"}, "maxItems": MOST_NEEDS});
                 json!({
                     "type": "object",
                     "properties": {"write": texts, "network": texts, "reason": {"type": "string"}},

@@ -7,6 +7,7 @@ use super::parameters::AdditionalProperties;
 use super::parts::{self, ReplyPart};
 use super::rules::JobNaming;
 use crate::output::window::Window;
+use crate::patterns;
 use crate::request::{Refusal, RefusalKind};
 use regex::Regex;
 use serde::Deserialize;
@@ -276,8 +277,8 @@ impl FurtherTool {
             }
             ToolSets::Filter => {
                 let pattern = value.as_str().unwrap_or_default();
-                let filter = Regex::new(pattern).map_err(|error| {
-                    let values = [("detail", &*error.to_string()), ("filter", pattern)];
+                let filter = patterns::at_once(pattern).map_err(|error| {
+                    let values = [("detail", &*error), ("filter", pattern)];
                     let detail = bashd_keeper::template::fill(&self.texts.bad_filter, &values);
                     Refusal::new(RefusalKind::OfTool, detail)
                 })?;

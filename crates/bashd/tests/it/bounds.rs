@@ -1,7 +1,8 @@
 //! Every number that a caller can name, at its extremes: each is answered, and none costs the
 //! engine much memory.
 
-use crate::engine_under_test::engine;
+use crate::engine_under_test::{engine, engine_with};
+use bashd::config::Preset;
 use bashd::jobs::{OutputQuery, Whose};
 use bashd::profile::schema;
 use bashd::{Call, Config, Engine, Profile, Request};
@@ -43,20 +44,94 @@ fn most_memory() -> u64 {
         * 1024
 }
 
-/// Every number of a schema: the path to it, and its own schema.
-fn numbers(schema: &Value, path: &[String]) -> Vec<(Vec<String>, Value)> {
+/// What a schema has of a kind: the path to each, and its own schema.
+fn all_of(
+    kind: fn(&str, &Value) -> bool,
+    schema: &Value,
+    path: &[String],
+) -> Vec<(Vec<String>, Value)> {
     let mut found = Vec::new();
     let properties = schema["properties"].as_object();
     for (name, property) in properties.into_iter().flatten() {
-        let mut path = path.to_vec();
-        path.push(name.clone());
-        match property["type"].as_str() {
-            Some("number" | "integer") => found.push((path, property.clone())),
-            Some("object") => found.extend(numbers(property, &path)),
-            _ => {}
+        let path = [path, std::slice::from_ref(name)].concat();
+        found.extend(all_of(kind, property, &path));
+        if kind(name, property) {
+            found.push((path, property.clone()));
         }
     }
     found
+}
+
+fn numbers(schema: &Value) -> Vec<(Vec<String>, Value)> {
+    let is_number =
+        |_: &str, property: &Value| property["type"] == "number" || property["type"] == "integer";
+    all_of(is_number, schema, &[])
+}
+
+fn lists_and_patterns(schema: &Value) -> Vec<(Vec<String>, Value)> {
+    let is_one = |name: &str, property: &Value| {
+        property["type"] == "array" || ["regex", "grep"].contains(&name)
+    };
+    all_of(is_one, schema, &[])
+}
+
+/// One more than a list or a pattern may have, if its schema says how many that is.
+fn one_too_many(property: &Value) -> Option<Value> {
+    let most = |name: &str| property[name].as_u64();
+    let list = most("maxItems").map(|most| json!(vec!["x"; most as usize + 1]));
+    list.or_else(|| most("maxLength").map(|most| json!("x".repeat(most as usize + 1))))
+}
+
+#[tokio::test]
+async fn every_list_and_every_pattern_that_a_caller_can_name_is_bounded() {
+    let home = Home::new();
+    let engine = engine_with(&home, |config| config.async_enabled = true);
+    for (name, is_fixed) in PROFILES {
+        let profile = Profile::builtin(name).expect("one").expect("a good one");
+        let mut config = Config::new(home.state());
+        config.async_enabled = true;
+        config.confinement.preset = Some(Preset::Workspace);
+        let tool = schema::definition(&profile, "/", &config);
+        let lists = lists_and_patterns(&tool["input_schema"]);
+        assert!(name != "default" || lists.len() >= 3, "{lists:?}");
+        for (path, property) in lists {
+            let Some(many) = one_too_many(&property) else {
+                assert!(is_fixed, "{name}: {path:?} has no cap: {property}");
+                continue;
+            };
+            let mut base = json!({"command": "touch X", "background": path[0] == "until"});
+            base[&path[0]] = json!({"reason": "to see"});
+            if path[0] == "until" {
+                base["until"] = json!({});
+            }
+            let arguments = with(&base, &path, &many).to_string();
+            let request = Request::default().profile(name);
+            let reply = engine.run(Call::json(&arguments, request)).await;
+            let path = path.join(".");
+            assert!(
+                reply.is_error && reply.text.contains("at most"),
+                "{path}: {reply:?}"
+            );
+        }
+        let Some(tool) = schema::job_definition(&profile, &config) else {
+            continue;
+        };
+        for (path, property) in lists_and_patterns(&tool["input_schema"]) {
+            let many = one_too_many(&property);
+            let many = many.unwrap_or_else(|| panic!("{name}: {path:?} has no cap: {property}"));
+            let base = match tool["input_schema"]["properties"].get("action") {
+                Some(_) => json!({"action": "list"}),
+                None => json!({}),
+            };
+            let arguments = with(&base, &path, &many).to_string();
+            let reply = engine
+                .job(Call::json(&arguments, Request::default().profile(name)))
+                .await;
+            let is_refused = reply.is_error && reply.text.contains("at most");
+            assert!(is_refused, "{name}: {path:?}: {}", reply.text);
+        }
+    }
+    assert!(!home.workspace().join("X").exists());
 }
 
 /// These arguments with a number put where the path leads.
@@ -99,7 +174,7 @@ async fn every_number_that_a_caller_can_name_is_bounded() {
             .expect("a good one");
         let config = Config::new(home.state());
         let tool = schema::definition(&profile, "/", &config);
-        for (path, property) in numbers(&tool["input_schema"], &[]) {
+        for (path, property) in numbers(&tool["input_schema"]) {
             let is_stated = !property["maximum"].is_null() && !property["minimum"].is_null();
             assert!(
                 is_stated || is_fixed,
@@ -128,7 +203,7 @@ async fn every_number_that_a_caller_can_name_is_bounded() {
         let Some(tool) = schema::job_definition(&profile, &config) else {
             continue;
         };
-        for (path, property) in numbers(&tool["input_schema"], &[]) {
+        for (path, property) in numbers(&tool["input_schema"]) {
             let is_stated = !property["maximum"].is_null() && !property["minimum"].is_null();
             assert!(is_stated, "{name}: {path:?} has no cap: {property}");
             let ends = ["minimum", "maximum"].map(|end| property[end].as_f64());

@@ -45,6 +45,7 @@
 //! | `tidy` | the house rules that a machine can check |
 //! | `trained` | the contracts that models were trained on, each with all its tools |
 //! | `voice` | `voice`'s document on the real engine, with each shell of its order |
+//! | `shells_ahead` | how many shells wait for calls to come |
 //! | `started_shells` | shells started ahead: same as new ones, used once, skipped if unsuitable |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
@@ -95,6 +96,7 @@ mod safe_mode;
 mod screens;
 mod secrets;
 mod sessions;
+mod shells_ahead;
 mod started_shells;
 mod stopping;
 mod streaming;

@@ -367,3 +367,21 @@ fn secrets_that_are_too_many_are_refused_at_once() {
     let told = refused["error"]["message"].as_str().unwrap_or_default();
     assert!(told.contains("too many secrets: at most 4096"), "{refused}");
 }
+
+/// One client has every place that one may have, and a further call of its own waits for one.
+#[test]
+fn a_call_that_comes_to_no_place_is_answered_at_its_own_deadline() {
+    let home = Home::new();
+    let mut client = Client::connect(&home, &[]);
+    // A client's share of 128 places.
+    for _ in 0..96 {
+        let sleep = json!({"name": "bash", "arguments": {"command": "sleep 300"}});
+        client.request("tools/call", &sleep);
+    }
+    let answer = client.bash(&json!({"command": "touch X", "timeout": 1}));
+    let text = answer["content"][0]["text"].as_str().unwrap_or_default();
+    let words = "every place for a command was taken for 1 s, and nothing was run";
+    assert!(text.contains(words), "{answer}");
+    assert!(!home.workspace().join("X").exists());
+    client.finish();
+}

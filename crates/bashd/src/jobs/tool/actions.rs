@@ -1,6 +1,6 @@
 //! The job tool with one action per call.
 
-use super::arguments::{Action, JobArguments, compile};
+use super::arguments::{Action, JobArguments};
 use super::texts;
 use super::{JobAnswer, JobToolCall};
 use crate::jobs::news::JobWatch;
@@ -94,11 +94,7 @@ async fn output(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobA
     let default = OutputQuery::default();
     let query = OutputQuery {
         part,
-        grep: arguments
-            .grep
-            .as_deref()
-            .map(|pattern| compile("grep", pattern))
-            .transpose()?,
+        grep: arguments.lines().await?,
         most_bytes: arguments.max_bytes.unwrap_or(default.most_bytes),
         ..default
     };
@@ -134,7 +130,7 @@ async fn output(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobA
 }
 
 async fn wait(jobs: &Jobs, arguments: &JobArguments, found: Vec<Job>) -> Result<JobAnswer, String> {
-    let wait = arguments.wait()?;
+    let wait = arguments.wait().await?;
     let is_single = found.len() == 1;
     // Nobody else is told of an end meanwhile: it is told here.
     let locks: Vec<_> = found.iter().filter_map(JobWatch::begin).collect();
@@ -202,7 +198,7 @@ async fn send(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobAns
 }
 
 async fn screen(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobAnswer, String> {
-    let shown = jobs.screen(job, &arguments.screen()?).await;
+    let shown = jobs.screen(job, &arguments.screen().await?).await;
     let shown = shown.map_err(|error| error.to_string())?;
     Ok(JobAnswer::new(texts::screen(&shown), to_json(&shown)))
 }

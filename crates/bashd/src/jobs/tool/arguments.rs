@@ -1,6 +1,7 @@
 //! The job tool's arguments: one action, and its parameters.
 
 use crate::jobs::{Condition, ScreenQuery, WaitFor};
+use crate::patterns::{self, MOST_CHARACTERS};
 use crate::profile::arguments;
 use crate::screen::keys;
 use regex::Regex;
@@ -24,6 +25,13 @@ const MOST_SCROLLED: u64 = 100_000;
 
 /// The last offset that every reader of JSON can express.
 const LAST_OFFSET: u64 = (1 << 53) - 1;
+
+/// Characters of a pattern: one for a screen gets some around it.
+const MOST_PATTERN: usize = MOST_CHARACTERS - 16;
+
+/// Jobs that one call may name, and keys that it may press.
+pub(super) const MOST_JOBS: usize = 256;
+const MOST_KEYS: usize = 1024;
 
 /// The default wait, in seconds.
 const DEFAULT_WAIT: f64 = 30.0;
@@ -110,9 +118,13 @@ impl JobArguments {
     }
 
     /// The screen query.
-    pub(super) fn screen(&self) -> Result<ScreenQuery, String> {
+    pub(super) async fn screen(&self) -> Result<ScreenQuery, String> {
+        let until = match &self.regex {
+            Some(pattern) => Some(on_screen(pattern).await?),
+            None => None,
+        };
         Ok(ScreenQuery {
-            until: self.regex.as_deref().map(on_screen).transpose()?,
+            until,
             silence: self.silent_ms.map(Duration::from_millis),
             timeout: self.longest_wait(),
             scrollback: self.scrollback,
@@ -123,8 +135,16 @@ impl JobArguments {
         wait_of(self.timeout)
     }
 
+    /// The only lines that are wanted of the output.
+    pub(super) async fn lines(&self) -> Result<Option<Regex>, String> {
+        match &self.grep {
+            Some(pattern) => compile("grep", pattern).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// The wait condition.
-    pub(super) fn wait(&self) -> Result<WaitFor, String> {
+    pub(super) async fn wait(&self) -> Result<WaitFor, String> {
         let awaited = ReadyWhen {
             regex: self.regex.clone(),
             port: self.port,
@@ -132,7 +152,12 @@ impl JobArguments {
             silent_ms: self.silent_ms,
             timeout: self.timeout,
         };
-        let condition = awaited.condition(self.offset.unwrap_or(0))?;
+        let from = self.offset.unwrap_or(0);
+        let pattern = match &self.regex {
+            Some(pattern) => Some(compile("regex", pattern).await?),
+            None => None,
+        };
+        let condition = awaited.condition(pattern, from)?;
         let condition = condition.unwrap_or(Condition::Exit);
         let wait = WaitFor::new(condition, self.longest_wait());
         Ok(if self.any { wait.any() } else { wait })
@@ -151,13 +176,10 @@ struct ReadyWhen {
 }
 
 impl ReadyWhen {
-    /// The one condition, if there is one; a pattern is looked for from this offset on.
-    fn condition(&self, from: u64) -> Result<Option<Condition>, String> {
+    /// The one condition, if there is one; the pattern is looked for from this offset on.
+    fn condition(&self, pattern: Option<Regex>, from: u64) -> Result<Option<Condition>, String> {
         let mut conditions = Vec::new();
-        if let Some(pattern) = &self.regex {
-            let pattern = compile("regex", pattern)?;
-            conditions.push(Condition::Matches { pattern, from });
-        }
+        conditions.extend(pattern.map(|pattern| Condition::Matches { pattern, from }));
         conditions.extend(self.port.map(Condition::Port));
         if let Some(url) = &self.http {
             let answers = Condition::answers(url);
@@ -180,7 +202,9 @@ pub(crate) fn until(value: &Value) -> Result<WaitFor, String> {
     }
     arguments::check(&until_schema(), value)?;
     let awaited = ReadyWhen::deserialize(value).map_err(|error| error.to_string())?;
-    let condition = awaited.condition(0)?;
+    let pattern = awaited.regex.as_deref().map(patterns::at_once).transpose();
+    let pattern = pattern.map_err(|error| format!("`regex`: {error}"))?;
+    let condition = awaited.condition(pattern, 0)?;
     let condition = condition.ok_or("give one of regex, port, http and silent_ms")?;
     Ok(WaitFor::new(condition, wait_of(awaited.timeout)))
 }
@@ -194,7 +218,7 @@ pub(crate) fn until_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "regex": {"type": "string", "description": "A line of the output matches this regular expression."},
+            "regex": {"type": "string", "maxLength": MOST_PATTERN, "description": "A line of the output matches this regular expression."},
             "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "Something listens on this local TCP port."},
             "http": {"type": "string", "description": "This http:// address answers."},
             "silent_ms": {"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT_MS, "description": "Nothing has been written for this many milliseconds."},
@@ -205,18 +229,20 @@ pub(crate) fn until_schema() -> Value {
 }
 
 /// The pattern of a parameter; the error says what is wrong with it.
-pub(super) fn compile(name: &str, pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| format!("`{name}`: {error}"))
+async fn compile(name: &str, pattern: &str) -> Result<Regex, String> {
+    let compiled = patterns::aside(pattern).await;
+    compiled.map_err(|error| format!("`{name}`: {error}"))
 }
 
 /// A pattern for a screen: `^` and `$` match at its rows.
-pub(super) fn on_screen(pattern: &str) -> Result<Regex, String> {
-    compile("regex", &format!("(?m:{pattern})"))
+async fn on_screen(pattern: &str) -> Result<Regex, String> {
+    compile("regex", &format!("(?m:{pattern})")).await
 }
 
 /// The JSON schema of [`Arguments`].
 pub(super) fn schema() -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
+    let pattern = |description: &str| json!({"type": "string", "maxLength": MOST_PATTERN, "description": description});
     let number = |most: u64, description: &str| json!({"type": "integer", "minimum": 0, "maximum": most, "description": description});
     json!({
         "type": "object",
@@ -231,13 +257,14 @@ pub(super) fn schema() -> Value {
             "jobs": {
                 "type": "array",
                 "items": {"type": "string"},
+                "maxItems": MOST_JOBS,
                 "description": "wait, kill: several jobs.",
             },
             "offset": number(LAST_OFFSET, "output, or wait with regex: start at this byte of the output. If there is nothing new, the answer is one line that says so."),
             "tail": number(MOST_LINES, "output: only the last N lines."),
-            "grep": text("output: only lines that match this regular expression."),
+            "grep": pattern("output: only lines that match this regular expression."),
             "max_bytes": number(MOST_BYTES, "output: at most this many bytes, 32768 by default."),
-            "regex": text("wait: until a line of the output matches this regular expression. screen: until the screen shows it."),
+            "regex": pattern("wait: until a line of the output matches this regular expression. screen: until the screen shows it."),
             "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "wait: until something listens on this local TCP port."},
             "http": text("wait: until this http:// address answers."),
             "silent_ms": number(LONGEST_WAIT_MS, "wait, screen: until nothing has been written for this many milliseconds."),
@@ -245,7 +272,7 @@ pub(super) fn schema() -> Value {
             "timeout": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": DEFAULT_WAIT, "description": "wait, screen: wait at most this many seconds. The job keeps running."},
             "text": text("send: input for the command, sent as is (end it with a newline to press Enter). The job must have been started with stdin_open or pty."),
             "paste": text("send: text to paste after `text`, for programs that handle pasted text differently."),
-            "keys": {"type": "array", "items": {"type": "string"}, "description": format!("send: keys to press after that, by name: {}, optionally with C- (ctrl), M- (alt) or S- (shift) in front, as in C-c; or a single character.", keys::names())},
+            "keys": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_KEYS, "description": format!("send: keys to press after that, by name: {}, optionally with C- (ctrl), M- (alt) or S- (shift) in front, as in C-c; or a single character.", keys::names())},
             "scrollback": number(MOST_SCROLLED, "screen: also the last N lines that scrolled off the screen."),
             "close": {"type": "boolean", "description": "send: close the input after that."},
             "signal": text("signal: its name, such as INT, HUP or USR1. Every process of the job receives it."),

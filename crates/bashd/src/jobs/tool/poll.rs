@@ -1,5 +1,6 @@
 //! The job tool of list, poll and cancel, in the words of its document.
 
+use super::arguments::MOST_JOBS;
 use super::texts::label;
 use super::{JobAnswer, JobToolCall};
 use crate::jobs::news::JobWatch;
@@ -25,7 +26,7 @@ struct PollArguments {
 
 /// The JSON schema of [`Arguments`].
 pub(super) fn schema() -> Value {
-    let ids = |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
+    let ids = |description: &str| json!({"type": "array", "items": {"type": "string"}, "maxItems": MOST_JOBS, "description": description});
     json!({
         "type": "object",
         "properties": {

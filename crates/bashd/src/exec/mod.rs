@@ -113,27 +113,27 @@ pub(crate) async fn run(
 async fn make_directories(plan: &Plan, cancel: &CancellationToken) -> Result<(), RunFailure> {
     for directory in &plan.make_directories {
         let place = directory.clone();
-        let make = move || {
+        let making = move || {
             let mut builder = std::fs::DirBuilder::new();
             builder.recursive(true).mode(0o700).create(place)
         };
         let doing = || format!("make {}", directory.display());
         let failed = |error| RunFailure::from(Error::io(ErrorKind::Io, doing(), error));
         if near::is_near_or_missing(directory) {
-            make().map_err(failed)?;
+            making().map_err(failed)?;
             continue;
         }
         let longest = plan.limits.timeout;
-        let made = tokio::select! {
+        let done = tokio::select! {
             biased;
-            made = errand::go(directory, make) => made,
+            done = errand::go(directory, making) => done,
             () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
             () = tokio::time::sleep(longest) => {
                 let late = io::Error::other("its file system does not answer");
                 return Err(failed(late));
             }
         };
-        made.unwrap_or_else(|failure| Err(failure.into()))
+        done.unwrap_or_else(|failure| Err(failure.into()))
             .map_err(failed)?;
     }
     Ok(())

@@ -228,13 +228,13 @@ mod tests {
     #[test]
     fn this_machine_is_described() {
         let state = tempfile::tempdir().unwrap();
-        let facts = look_around(state.path());
+        let facts = look_around(state.path(), None);
         assert!(
             !facts.kernel.is_empty() && facts.free_bytes > 0,
             "{facts:?}"
         );
         assert_eq!(facts.trees, "subreaper and pidfd");
-        let missing = look_around(&state.path().join("missing"));
+        let missing = look_around(&state.path().join("missing"), None);
         assert!(
             missing
                 .problems

@@ -550,7 +550,12 @@ impl FarPlace {
             None => {
                 let file = fs::read_to_string(self.allocation_file(&key)).map_err(|_| none())?;
                 let job = file.trim().parse().map_err(|_| none())?;
-                let told = self.look(job, false).await.ok().flatten().ok_or_else(none)?;
+                let told = self
+                    .look(job, false)
+                    .await
+                    .ok()
+                    .flatten()
+                    .ok_or_else(none)?;
                 (job, told.nodes)
             }
         };

@@ -41,7 +41,7 @@ const FIND_OR_ASK: &str = concat!(
     r#"run() { printf "ready\n"; exec "$d/$h" outpost --build $h --idle @IDLE@@MORE@; }; "#,
     r#"no() { t="$t; $d $1"; }; "#,
     r#"set -- @TO@"${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/bashd/bin" "#,
-    r#"/var/tmp/bashd-$u /tmp/bashd-$u /dev/shm/bashd-$u; "#,
+    r"/var/tmp/bashd-$u /tmp/bashd-$u /dev/shm/bashd-$u; ",
     r#"for d; do has && run; done; "#,
     r#"for d; do f="$d/.$h.$$"; mkdir -p "$d" 2>/dev/null; "#,
     r#"if [ -h "$d" ]; then no "is a link"; continue; fi; "#,
@@ -137,10 +137,7 @@ pub(crate) fn keeping(to: Option<&str>, hash: Option<&str>) -> (Vec<String>, Lin
             r#"printf "kept %s\n" "$d/$h"; exit 0;"#,
         )
         // Each node has those to itself.
-        .replace(
-            r#"/var/tmp/bashd-$u /tmp/bashd-$u /dev/shm/bashd-$u; "#,
-            "; ",
-        )
+        .replace(r"/var/tmp/bashd-$u /tmp/bashd-$u /dev/shm/bashd-$u; ", "; ")
         .replace("@HASH@", hash.unwrap_or("none"))
         .replace("@TO@", &to)
         .replace("@MARK@", &mark.0);

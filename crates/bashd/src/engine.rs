@@ -61,7 +61,6 @@ use crate::run_id::RunId;
 use crate::running::Running;
 use crate::script::Script;
 use crate::urls::Expanded;
-use approving::EffectsAsking;
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
 use drafting::{BeforeStart, DraftParts, LONG_COMMAND};
@@ -362,9 +361,9 @@ impl EngineCore {
         }
         let destination = self.destination(profile, &expanded, &accepted)?;
         let judged = self.judged(profile, &expanded.request, &expanded.command, entry);
-        let judgement = judged.await?;
-        let (asking, is_away) = (&mut expanded.request, destination.is_some());
-        let about_effects = self.ask_about_effects(profile, &judgement, asking, is_away)?;
+        let (judgement, is_away) = (judged.await?, destination.is_some());
+        let about_effects =
+            self.ask_about_effects(profile, &judgement, &mut expanded.request, is_away)?;
         let Expanded {
             request, command, ..
         } = &*expanded;
@@ -433,17 +432,9 @@ impl EngineCore {
         }
         let cwd_reset = self.keep_directory(profile, request, &owner, &run);
         drop(ticket);
-        if let Some((proposed, objection)) = proposed.zip(about_effects.as_ref()) {
-            let asking = EffectsAsking {
-                objection,
-                command,
-                entry,
-                call,
-                caller: &owner,
-                patience: permission::patience(request, &accepted),
-            };
-            Box::pin(self.settle_by_asking(proposed, &mut run, asking)).await;
-        }
+        let proposed = proposed.zip(about_effects);
+        let asking = (&*expanded, &*entry, (call, &accepted));
+        Box::pin(self.settle_by_asking(proposed, &mut run, asking)).await;
         let outline = Outline::of(&plan, &run).await;
         let mut ending = self.concluded(profile, outline, run, accepted).await;
         self.note_shown(profile, &mut ending, cwd_reset);

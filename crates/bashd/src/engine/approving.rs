@@ -1,8 +1,9 @@
 //! Asking about effects: a command has run, what it did to files is held, and somebody sees it
 //! before it is real. Allowed, it is applied; everything else discards it.
 
-use super::EngineCore;
 use super::effects::done;
+use super::permission::patience;
+use super::{EngineCore, owner_of};
 use crate::approval::desk::ApprovalQuestion;
 use crate::approval::{ApprovalAnswer, ProposedEffects};
 use crate::call::Call;
@@ -18,12 +19,11 @@ use crate::profile::Profile;
 use crate::profile::refusals;
 use crate::profile::reply::Ending;
 use crate::reply::Denied;
-use crate::request::{Refusal, RefusalKind, Request};
-use crate::rewrite::Command;
+use crate::request::{Accepted, Refusal, RefusalKind, Request};
+use crate::urls::Expanded;
 use bashd_keeper::counted::counted;
 use bashd_script::guard::AskBy;
 use std::thread;
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// The rule that is named where no rule of the guard asks, but the configuration, the profile or
@@ -77,17 +77,6 @@ pub(super) fn question_of(
     })
 }
 
-/// How somebody is asked, and in whose name.
-pub(super) struct EffectsAsking<'a, 'b> {
-    pub(super) objection: &'a Objection,
-    pub(super) command: &'a Command,
-    pub(super) entry: &'a LedgerEntry<'b>,
-    pub(super) call: &'a Call,
-    pub(super) caller: &'a str,
-    /// How long somebody is waited for who happens to watch.
-    pub(super) patience: Duration,
-}
-
 impl EngineCore {
     /// Has a request say that its effects are asked about, if a rule or its profile says so; says
     /// by what.
@@ -116,31 +105,30 @@ impl EngineCore {
     /// Shows what a command did to whoever approves, and does what they say.
     pub(super) async fn settle_by_asking(
         &self,
-        mut proposed: ProposedChange,
+        proposed: Option<(ProposedChange, Objection)>,
         run: &mut Result<PlanOutcome, RunFailure>,
-        asking: EffectsAsking<'_, '_>,
+        (expanded, entry, (call, accepted)): (&Expanded, &LedgerEntry<'_>, (&Call, &Accepted)),
     ) {
-        let Ok(PlanOutcome::Ended(run)) = run else {
+        let (Some((mut proposed, objection)), Ok(PlanOutcome::Ended(run))) = (proposed, run) else {
             return;
         };
+        let (request, command) = (&expanded.request, &expanded.command.to_run);
         let summary = proposed.change.summary();
         let told = told(run, &summary);
-        asking
-            .entry
-            .ask_about(asking.objection, &asking.command.to_run, Some(&told));
+        entry.ask_about(&objection, command, Some(&told));
         let question = ApprovalQuestion {
-            id: asking.entry.id.as_str(),
-            command: &asking.command.to_run,
-            secrets: &asking.entry.secrets,
-            objection: asking.objection,
-            caller: asking.caller,
-            until: Instant::now() + asking.patience,
+            id: entry.id.as_str(),
+            command,
+            secrets: &entry.secrets,
+            objection: &objection,
+            caller: &owner_of(request),
+            until: Instant::now() + patience(request, accepted),
         };
         let effects = ProposedEffects::new(proposed.change.clone(), told);
-        let own = asking.call.approver.as_ref().map(|own| &own.0);
+        let own = call.approver.as_ref().map(|own| &own.0);
         let answer = tokio::select! {
             answer = self.desk.decide_effects(&question, effects, own) => Some(answer),
-            () = asking.call.cancel.cancelled() => None,
+            () = call.cancel.cancelled() => None,
         };
         let (store, id) = (proposed.store.clone(), proposed.change.id().to_owned());
         let is_yes = answer.is_some_and(ApprovalAnswer::is_yes);
@@ -158,9 +146,9 @@ impl EngineCore {
                 let is_discarded = settled.is_none();
                 let changes = settled.unwrap_or_else(|| summary.discarded(why(answer)));
                 if is_yes {
-                    asking.entry.allow();
+                    entry.allow();
                 } else if is_discarded {
-                    run.denied = Some(denied(asking.objection, answer));
+                    run.denied = Some(denied(&objection, answer));
                 }
                 run.changes = Some(Box::new(changes));
             }

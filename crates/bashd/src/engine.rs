@@ -39,7 +39,6 @@ use crate::exec::{
     self, Exit, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions,
 };
 use crate::feed::Feed;
-use crate::guard::Verdict;
 use crate::guard::safe_mode::RunForm;
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::minimize;
@@ -67,6 +66,7 @@ use drafting::{BeforeStart, DraftParts, LONG_COMMAND};
 use elsewhere::AwayCall;
 pub(crate) use elsewhere::HERE;
 pub(crate) use mapping::{ItemFate, ItemRecord};
+use session_state::BorrowedState;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
@@ -360,20 +360,16 @@ impl EngineCore {
             self.keepers.alert(entry.id.as_str());
         }
         let destination = self.destination(profile, &expanded, &accepted)?;
-        let judged = self.judged(profile, &expanded.request, &expanded.command, entry);
-        let (judgement, is_away) = (judged.await?, destination.is_some());
-        let about_effects =
-            self.ask_about_effects(profile, &judgement, &mut expanded.request, is_away)?;
+        let (asking, is_away) = (&mut *expanded, destination.is_some());
+        let judged = self.judged_with_effects(profile, asking, entry, is_away);
+        let (judgement, about_effects) = judged.await?;
         let Expanded {
             request, command, ..
         } = &*expanded;
-        // Nobody waits for a call that waits for a person.
-        let asks = matches!(judgement.verdict, Verdict::Ask(_)) || !request.needs.is_empty();
-        let ticket = ticket.filter(|_| !asks);
         let asked = permission::asked(command, (entry, call.came), (request, &accepted));
-        self.permit(&judgement, asked, call, &owner).await?;
-        let granted = self.grant(profile, request, asked, (call, &owner)).await?;
-        let ticket = ticket.or_else(|| self.place_in_line(profile, call, request));
+        let whose = (profile, request, (call, &*owner));
+        let permitted = self.permitted(&judgement, asked, whose, ticket);
+        let (granted, ticket) = Box::pin(permitted).await?;
         if let Some(problem) = &expanded.problem {
             return Err(Ending::Refused(problem.clone()));
         }
@@ -424,12 +420,8 @@ impl EngineCore {
         let turn = (plan, ticket.as_ref());
         let carried_out = self.carry_out(turn, (&id, before), (request, call), watch);
         let (plan, mut run, proposed) = Box::pin(carried_out).await?;
-        if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
-            directory.clone_into(&mut entry.cwd);
-        }
-        if let (Some(state), Ok(_)) = (state, &run) {
-            state.used();
-        }
+        repeating::note_directory(&plan, &run, &mut entry.cwd);
+        BorrowedState::is_used_by(state, &run);
         let cwd_reset = self.keep_directory(profile, request, &owner, &run);
         drop(ticket);
         let proposed = proposed.zip(about_effects);

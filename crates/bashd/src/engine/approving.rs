@@ -23,6 +23,7 @@ use crate::request::{Accepted, Refusal, RefusalKind, Request};
 use crate::urls::Expanded;
 use bashd_keeper::counted::counted;
 use bashd_script::guard::AskBy;
+use std::sync::Arc;
 use std::thread;
 use tokio::time::Instant;
 
@@ -80,7 +81,7 @@ pub(super) fn question_of(
 impl EngineCore {
     /// Has a request say that its effects are asked about, if a rule or its profile says so; says
     /// by what.
-    pub(super) fn ask_about_effects(
+    fn ask_about_effects(
         &self,
         profile: &Profile,
         judgement: &Judgement,
@@ -100,6 +101,21 @@ impl EngineCore {
         // What is only held is not real before a person applies it.
         request.effects = Some(mode.max(Effects::Ask));
         Ok(Some(objection).filter(|_| mode < Effects::Hold))
+    }
+
+    /// The judgement of a call, and by what its effects are asked about, if they are.
+    pub(super) async fn judged_with_effects(
+        self: &Arc<Self>,
+        profile: &Arc<Profile>,
+        expanded: &mut Expanded,
+        entry: &mut LedgerEntry<'_>,
+        is_away: bool,
+    ) -> Result<(Judgement, Option<Objection>), Ending> {
+        let judged = self.judged(profile, &expanded.request, &expanded.command, entry);
+        let judgement = judged.await?;
+        let request = &mut expanded.request;
+        let objection = self.ask_about_effects(profile, &judgement, request, is_away)?;
+        Ok((judgement, objection))
     }
 
     /// Shows what a command did to whoever approves, and does what they say.

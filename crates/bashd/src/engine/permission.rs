@@ -6,6 +6,7 @@ use crate::approval::desk::ApprovalQuestion;
 use crate::call::Call;
 use crate::errand;
 use crate::error::{Error, ErrorKind};
+use crate::exec::TurnTicket;
 use crate::guard::{AskBy, Judgement, Objection, Verdict};
 use crate::ledger::LedgerEntry;
 use crate::near::is_near_or_missing;
@@ -51,8 +52,25 @@ pub(super) fn patience(request: &Request, accepted: &Accepted) -> Duration {
 const LONGEST_QUESTION: Duration = Duration::from_hours(1);
 
 impl EngineCore {
+    /// Lets a command pass with what it needs, or ends its call. Nobody waits meanwhile for a call
+    /// that waits for a person.
+    pub(super) async fn permitted(
+        self: &Arc<Self>,
+        judgement: &Judgement,
+        asked: AskedText<'_>,
+        (profile, request, (call, caller)): (&Arc<Profile>, &Request, (&Call, &str)),
+        ticket: Option<TurnTicket>,
+    ) -> Result<(Vec<NeededThing>, Option<TurnTicket>), Ending> {
+        let asks = matches!(judgement.verdict, Verdict::Ask(_)) || !request.needs.is_empty();
+        let ticket = ticket.filter(|_| !asks);
+        self.permit(judgement, asked, call, caller).await?;
+        let granted = self.grant(profile, request, asked, (call, caller)).await?;
+        let ticket = ticket.or_else(|| self.place_in_line(profile, call, request));
+        Ok((granted, ticket))
+    }
+
     /// Lets a command pass, or ends its call: what nobody approves is denied.
-    pub(super) async fn permit(
+    async fn permit(
         &self,
         judgement: &Judgement,
         (command, entry, until): AskedText<'_>,
@@ -133,7 +151,7 @@ impl EngineCore {
     }
 
     /// What a call gets beyond its confinement: all that it needs, or it is denied.
-    pub(super) async fn grant(
+    async fn grant(
         self: &Arc<Self>,
         profile: &Arc<Profile>,
         request: &Request,

@@ -11,6 +11,7 @@ use crate::plan::{Plan, StdinSource, Vessel};
 use crate::profile::reply::Ending;
 use crate::request::Request;
 use crate::run_id::RunId;
+use std::path::PathBuf;
 
 /// A plan, what became of it, and what it did that somebody must allow.
 pub(super) type CarriedOut = (
@@ -70,6 +71,17 @@ impl EngineCore {
         let run = exec::run_alone(&again, &self.keepers, None, &call.cancel);
         let run = Box::pin(run).await;
         (again, run)
+    }
+}
+
+/// Has a call's record name the directory in which the shell of its session was.
+pub(super) fn note_directory(
+    plan: &Plan,
+    run: &Result<PlanOutcome, RunFailure>,
+    directory: &mut PathBuf,
+) {
+    if let Some(began_in) = run.as_ref().ok().and_then(|run| run.began_in(plan)) {
+        began_in.clone_into(directory);
     }
 }
 

@@ -5,7 +5,7 @@ use super::EngineCore;
 use super::drafting::{BeforeStart, DraftParts};
 use crate::call::Call;
 use crate::errand;
-use crate::exec::{self, Exit, PlanOutcome};
+use crate::exec::{self, Exit, PlanOutcome, RunFailure};
 use crate::guard::safe_mode::RunForm;
 use crate::output::{Source, StreamPiece};
 use crate::plan::{self, SessionState, Setting};
@@ -35,9 +35,11 @@ pub(super) struct BorrowedState {
 }
 
 impl BorrowedState {
-    /// A shell was started with it.
-    pub(super) fn used(mut self) {
-        self.is_used = true;
+    /// A shell was started with it, if the call had one and the plan was carried out.
+    pub(super) fn is_used_by(state: Option<Self>, run: &Result<PlanOutcome, RunFailure>) {
+        if let (Some(mut state), Ok(_)) = (state, run) {
+            state.is_used = true;
+        }
     }
 }
 

@@ -308,6 +308,9 @@ pub(crate) struct OutpostOptions {
     /// Reach an outpost that is there, and start none.
     #[arg(long, conflicts_with_all = ["serve", "hold"])]
     pub(crate) join: bool,
+    /// The place is lent, by Slurm: leave nothing behind.
+    #[arg(long)]
+    pub(crate) leased: bool,
     /// Leave after this many seconds without anything to do.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600")]
     pub(crate) idle: Duration,

@@ -20,6 +20,7 @@ pub(crate) fn outpost(arguments: &OutpostOptions) -> Result<ExitStatus, Failure>
     let mut work = OutpostWork::new(task, state);
     work.idle = arguments.idle;
     work.build.clone_from(&arguments.build);
+    work.leased = arguments.leased;
     bashd_outpost::perform(&work)
         .map_err(|error| Failure::of(FailureKind::System, anyhow::Error::new(error)))?;
     Ok(ExitStatus::Success)

@@ -10,7 +10,7 @@ use crate::settings::ConfigInForce;
 use crate::surroundings;
 use bashd::config::Preset;
 use bashd::jobs::FarJobs;
-use bashd::place::PlaceFacts;
+use bashd::place::{PlaceFacts, PlaceSurvey};
 use bashd::{Engine, KeeperSource, Request};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -58,8 +58,8 @@ async fn list(
         );
         return Ok(ExitStatus::Success);
     }
-    let looking = places.iter().map(|(name, _)| look(engine, name));
-    let looked = futures::future::join_all(looking).await;
+    let looking = places.iter().map(|(name, _)| engine.survey(name));
+    let looked: Vec<Result<PlaceSurvey, bashd::Error>> = futures::future::join_all(looking).await;
     let mut page = printer.list();
     if !as_json {
         let title = format!(
@@ -81,19 +81,62 @@ async fn list(
     for ((name, kind), found) in places.iter().zip(&looked) {
         let known = jobs.list().into_iter().filter(|job| job.place == *name);
         let known = known.filter(|job| job.is_alive).count();
-        if as_json {
-            page.line(as_data((name, kind), found, known))?;
-        } else {
-            page.line(row((name, kind), found, known))?;
+        for line in lines_of((name, kind), found, known, as_json) {
+            page.line(line)?;
         }
     }
     page.finish()?;
-    let all = looked.iter().all(Result::is_ok);
+    let all = looked.iter().all(|found| {
+        let nodes = found.as_ref().map(|survey| &survey.nodes);
+        nodes.is_ok_and(|nodes| nodes.iter().all(|node| node.found.is_ok()))
+    });
     Ok(if all {
         ExitStatus::Success
     } else {
         ExitStatus::Unfit
     })
+}
+
+/// The lines of a place: one for each node that it has, or one that says why there is none.
+fn lines_of(
+    (name, kind): (&str, &str),
+    found: &Result<PlaceSurvey, bashd::Error>,
+    known: usize,
+    as_json: bool,
+) -> Vec<String> {
+    let line = |name: &str, found: &PlaceFinding| {
+        if as_json {
+            as_data((name, kind), found, known).to_string()
+        } else {
+            row((name, kind), found, known)
+        }
+    };
+    let survey = match found {
+        Ok(survey) => survey,
+        Err(error) => return vec![line(name, &Err(error.to_string()))],
+    };
+    // What lends its nodes has its say first.
+    let mut lines: Vec<String> = if as_json {
+        let told =
+            json!({ "place": name, "kind": kind, "state": "allocations", "words": survey.words });
+        let is_lent = kind == "slurm";
+        is_lent.then(|| told.to_string()).into_iter().collect()
+    } else if survey.nodes.is_empty() && survey.words.is_empty() {
+        vec![format!("{name:<12}  {kind:<10}  no allocation")]
+    } else {
+        let words = survey.words.iter().map(|word| for_people::one_line(word));
+        words
+            .map(|word| format!("{name:<12}  {kind:<10}  {word}"))
+            .collect()
+    };
+    for node in &survey.nodes {
+        let shown = match &node.berth {
+            Some(berth) => format!("{name}/{berth}"),
+            None => name.to_owned(),
+        };
+        lines.push(line(&shown, &node.found));
+    }
+    lines
 }
 
 async fn look(engine: &Engine, name: &str) -> PlaceFinding {

@@ -20,4 +20,6 @@ pub enum EndedBy {
     Timeout,
     /// The caller: its token, its dropped future, or its death.
     Cancel,
+    /// The place at which it ran, which was ended: an allocation that was over.
+    Place,
 }

@@ -20,7 +20,7 @@ const APPEARS: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What processes get between the request to end and the end; podman and docker wait for 10 s.
-const GRACE: Duration = Duration::from_secs(8);
+pub(super) const GRACE: Duration = Duration::from_secs(8);
 
 /// Reaches the outpost that the first process started, or is about to start.
 pub(super) fn join(work: &OutpostWork) -> io::Result<UnixStream> {
@@ -86,7 +86,7 @@ fn end_all(until: Option<tokio::time::Instant>) -> tokio::time::Instant {
 }
 
 /// Reaps those that have ended; whether any is left.
-fn has_children() -> bool {
+pub(super) fn has_children() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}

@@ -6,7 +6,9 @@
 #![deny(missing_docs)]
 
 mod first;
+mod lease;
 
+use bashd::config::Lease;
 use bashd::outpost::{self, Dialled, OutpostSettings};
 use rustix::io::fcntl_dupfd_cloexec;
 use sha2::{Digest, Sha256};
@@ -55,6 +57,8 @@ pub struct OutpostWork {
     pub idle: Duration,
     /// Which outpost: another build has one of its own. Without it, that of this version.
     pub build: Option<String>,
+    /// Whether the place is lent by Slurm: nothing of ours outlives what holds it.
+    pub leased: bool,
 }
 
 impl OutpostWork {
@@ -65,6 +69,7 @@ impl OutpostWork {
             state_dir,
             idle: Duration::from_mins(10),
             build: None,
+            leased: false,
         }
     }
 }
@@ -96,10 +101,15 @@ pub fn perform(work: &OutpostWork) -> io::Result<()> {
             let mut settings = OutpostSettings::new(state.join("outpost"), surroundings());
             settings.idle = work.idle;
             settings.build.clone_from(&work.build);
+            if work.leased {
+                settings.lease = Lease::OfEngine;
+            }
             serve(settings)
         }
         OutpostTask::Dial => pass_on(&reach(work)?),
+        OutpostTask::Join if work.leased => lease::join(&first::join(work)?),
         OutpostTask::Join => pass_on(&first::join(work)?),
+        OutpostTask::Hold if work.leased => lease::hold(work),
         OutpostTask::Hold => first::hold(work),
     }
 }
@@ -211,6 +221,10 @@ fn surroundings() -> bashd::Surroundings {
 /// Serves at the socket that is our stdin, whatever becomes of the terminal and the login that we
 /// were started from.
 fn serve(settings: OutpostSettings) -> io::Result<()> {
+    let is_leased = settings.lease == Lease::OfEngine;
+    if is_leased {
+        lease::end_with_parent()?;
+    }
     let _ = rustix::process::setsid();
     rustix::process::chdir("/")?;
     let listener = outpost::listener_of_stdin()?;
@@ -219,7 +233,14 @@ fn serve(settings: OutpostSettings) -> io::Result<()> {
     let served = runtime.block_on(async {
         bashd::serve_from_here();
         let listener = tokio::net::UnixListener::from_std(listener)?;
-        outpost::serve(settings, listener).await
+        let told = async {
+            if is_leased {
+                lease::told_to_end().await;
+            } else {
+                std::future::pending().await
+            }
+        };
+        outpost::serve(settings, listener, told).await
     });
     runtime.shutdown_background();
     served
@@ -233,6 +254,9 @@ fn start(socket: OwnedFd, work: &OutpostWork, state: &Path) -> io::Result<()> {
     command.args(words).arg("--state").arg(state);
     if let Some(build) = &work.build {
         command.args(["--build", build]);
+    }
+    if work.leased {
+        command.arg("--leased");
     }
     command
         .stdin(socket)

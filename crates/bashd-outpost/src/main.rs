@@ -37,6 +37,7 @@ fn work_of(words: impl Iterator<Item = String>) -> io::Result<OutpostWork> {
             "--serve" => work.task = OutpostTask::Serve,
             "--hold" => work.task = OutpostTask::Hold,
             "--join" => work.task = OutpostTask::Join,
+            "--leased" => work.leased = true,
             "--check" => work.task = OutpostTask::Check(value()?),
             "--build" => work.build = Some(value()?),
             "--state" => work.state_dir = Some(value()?.into()),

@@ -13,6 +13,7 @@
 //! | [`podman`] | containers, by a podman of the test's own |
 //! | [`small_root`] | a root directory out of this machine's own programs |
 //! | [`cluster`] | a Kubernetes of one node |
+//! | [`slurm`] | a Slurm of three nodes |
 //! | [`slow_wire`] | a wire to it that is long |
 //! | [`cases`] | data-driven cases from TOML files |
 //! | [`forked`] | a fork without exec, as some hosts make it |
@@ -44,6 +45,7 @@ pub mod redact;
 pub mod repeat;
 pub mod set_id;
 pub mod slow_wire;
+pub mod slurm;
 pub mod small_root;
 pub mod sources;
 pub mod unprivileged;
@@ -58,4 +60,5 @@ pub use loud::loudly;
 pub use podman::{PodmanRig, PodmanUser};
 pub use repeat::repetitions;
 pub use set_id::SetId;
+pub use slurm::{Proctrack, SlurmRig};
 pub use unprivileged::as_each_user;

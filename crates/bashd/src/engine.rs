@@ -130,7 +130,7 @@ impl Engine {
     /// An engine that is ready for its first call.
     pub fn new(config: Config, surroundings: Surroundings, source: KeeperSource) -> Result<Self> {
         let expected = drafting::expected_calls(&config);
-        let keepers = Keepers::new(source, config.storage(), expected)?
+        let keepers = Keepers::new(source, config.storage(), expected, config.lease)?
             .with_started_shells(config.started_shells);
         let sessions = Sessions::new(config.sessions);
         let rc_scripts = RcScripts::new(config.shells_dir());

@@ -72,6 +72,8 @@ reply! {
         pub artifact: Option<String>,
         /// The place at which the command ran, if not here.
         pub place: Option<String>,
+        /// `place`, if that ended the command: an allocation that was over.
+        pub ended_by: Option<String>,
         /// Handle of the background job.
         pub job: Option<String>,
         /// Processes that outlived the call.

@@ -51,6 +51,8 @@ pub(super) fn names_of(action: &JobsAction) -> Vec<&str> {
 /// Whether a name is that of a job at another place.
 pub(super) fn is_far(name: &str, settings: &ConfigInForce) -> bool {
     let place = name.split_once(':').map(|(place, _)| place);
+    // A node of an allocation may stand behind it.
+    let place = place.map(|place| place.split_once('/').map_or(place, |(place, _)| place));
     let mut places = settings.config.places.iter();
     place.is_some_and(|place| places.any(|known| known.name == place))
 }

@@ -183,6 +183,7 @@ pub(crate) fn ending(job: &Job) -> String {
         JobState::Killed => match job.ended_by {
             Some(EndedBy::Timeout) => format!("timed out after {after}, {how}"),
             Some(EndedBy::Cancel) => format!("was ended after {after}, {how}"),
+            Some(EndedBy::Place) => format!("was ended with its place after {after}, {how}"),
             None => format!("was killed after {after}, {how}"),
         },
         JobState::Lost => format!(

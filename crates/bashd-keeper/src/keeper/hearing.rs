@@ -85,11 +85,16 @@ impl KeeperRun {
         }
         if is_gone {
             keeper.link = None;
-            keeper.engine = None;
+            // One that is leased goes on watching for the end of its engine.
+            if !keeper.is_leased || ready.engine {
+                keeper.engine = None;
+            }
             self.unsent = None;
             self.query = None;
             if self.custody == Custody::Foreground && !self.is_over() {
                 self.end(Some(EndedBy::Cancel), now);
+            } else if keeper.is_leased && ready.engine && !self.is_over() {
+                self.end(Some(EndedBy::Place), now);
             }
         }
     }

@@ -399,7 +399,7 @@ impl KeeperRun {
         ending::terminate(&self.scope, &mut self.asked);
         self.reset = self.reset.or(match (self.scope.spared_shell, by) {
             (None, Some(EndedBy::Timeout)) => Some(Reset::TimedOut),
-            (None, Some(EndedBy::Cancel)) => Some(Reset::Cancelled),
+            (None, Some(EndedBy::Cancel | EndedBy::Place)) => Some(Reset::Cancelled),
             _ => None,
         });
     }

@@ -33,6 +33,9 @@ pub struct HelloMessage {
     pub minor: u16,
     /// Where runs are stored, and for how long.
     pub storage: Storage,
+    /// Whether jobs end with the engine, too.
+    #[serde(default)]
+    pub leased: bool,
 }
 
 /// Fork server to engine: the version that it speaks.

@@ -171,7 +171,7 @@ impl ForkServer {
         match self.set_up_keeper() {
             Ok((engine, signals)) => Keeper::new(link, engine, signals)
                 .forked(moment)
-                .prepare(hello.storage.clone())
+                .of(hello)
                 .live(),
             Err(error) => {
                 tell_failure(&link, "set up a keeper", &error);

@@ -51,6 +51,8 @@ pub(super) struct Keeper {
     pub(super) link: Option<OwnedFd>,
     /// A pidfd of its engine.
     pub(super) engine: Option<OwnedFd>,
+    /// Whether a job ends with its engine, too.
+    pub(super) is_leased: bool,
     pub(super) signals: SignalFd,
     /// A pidfd of itself, for its engine; opened ahead, since that takes longer than most of a
     /// start.
@@ -78,6 +80,7 @@ impl Keeper {
         Self {
             link: Some(link),
             engine,
+            is_leased: false,
             signals,
             own: rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok(),
             storage: None,
@@ -98,6 +101,12 @@ impl Keeper {
             Moment::Calm => Duration::ZERO,
         };
         self
+    }
+
+    /// A keeper of such an engine.
+    pub(super) fn of(mut self, hello: &HelloMessage) -> Self {
+        self.is_leased = hello.leased;
+        self.prepare(hello.storage.clone())
     }
 
     /// Opens a spool ahead of the run, and whatever else it will need.

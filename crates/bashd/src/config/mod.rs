@@ -57,6 +57,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// What the end of an engine means for its jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lease {
+    /// Nothing.
+    #[default]
+    None,
+    /// They end, too: at a place that must leave nothing behind, such as an allocation.
+    OfEngine,
+}
+
 /// The resolved configuration of an engine.
 ///
 /// Every key lands in a field here; a test checks that.
@@ -99,6 +109,8 @@ pub struct Config {
     pub rc_script: Option<bool>,
     /// How many started shells wait for a call without a session.
     pub started_shells: usize,
+    /// What the end of the engine means for jobs; no key, since only an outpost decides it.
+    pub lease: Lease,
     /// How many sessions there may be, and how long they wait for a call.
     pub sessions: SessionLimits,
     /// How much jobs may take.
@@ -370,6 +382,7 @@ impl Config {
             prefix: values.optional("prefix")?.map(str::to_owned),
             rc_script: on_or_off(values.text("snapshot")?),
             started_shells: values.number("sessions.warm_shells")? as usize,
+            lease: Lease::default(),
             sessions: SessionLimits {
                 most: values.number("sessions.limit")? as usize,
                 idle: unless_zero(values.number("sessions.idle_seconds")?).map(Duration::from_secs),

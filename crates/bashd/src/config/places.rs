@@ -1,6 +1,7 @@
 //! The places of the configuration file: `[places.NAME]`.
 
 mod housed;
+mod slurm;
 
 use super::ConfigFile;
 use crate::error::{Error, ErrorKind, Result};
@@ -59,6 +60,16 @@ struct PlaceTable {
     node_selector: Option<BTreeMap<String, String>>,
     spec: Option<toml::Table>,
     start_seconds: Option<u64>,
+    // Of allocations (`slurm`).
+    partition: Option<String>,
+    account: Option<String>,
+    gpus: Option<u64>,
+    time: Option<String>,
+    nodes: Option<u64>,
+    allocation: Option<String>,
+    queue_seconds: Option<u64>,
+    state_dir: Option<String>,
+    sbatch_options: Option<Vec<String>>,
 }
 
 /// Reads the places of a file.
@@ -173,9 +184,8 @@ fn kind(table: &PlaceTable) -> Result<PlaceKind, String> {
         }
         ("ssh", Some(_), ..) => Err("a place of kind `ssh` has no `command`".to_owned()),
         ("ssh", ..) => Err("a place of kind `ssh` needs a `host`".to_owned()),
-        (other @ "slurm", ..) => Err(format!("places of kind `{other}` are not available yet")),
         (other, ..) => Err(format!(
-            "there is no kind `{other}`: there are `pipe`, `ssh`, `container` and `kubernetes`"
+            "there is no kind `{other}`: there are `pipe`, `ssh`, `container`, `kubernetes` and `slurm`"
         )),
     }
 }
@@ -230,11 +240,7 @@ mod tests {
             ),
             (
                 "[places.x]\nkind = 'shh'",
-                "`x`: there is no kind `shh`: there are `pipe`, `ssh`, `container` and `kubernetes`",
-            ),
-            (
-                "[places.x]\nkind = 'slurm'",
-                "`x`: places of kind `slurm` are not available yet",
+                "`x`: there is no kind `shh`: there are `pipe`, `ssh`, `container`, `kubernetes` and `slurm`",
             ),
             (
                 "[places.'a b']\nkind = 'pipe'",

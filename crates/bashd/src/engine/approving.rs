@@ -177,6 +177,7 @@ fn told(run: &Run, summary: &ChangesSummary) -> AskedEffects {
     let ending = match (run.ended_by, run.exit) {
         (Some(EndedBy::Timeout), _) => "it was ended by its timeout".to_owned(),
         (Some(EndedBy::Cancel), _) => "it was cancelled".to_owned(),
+        (Some(EndedBy::Place), _) => "it ended with its place".to_owned(),
         (None, Exit::Code(0)) => "it succeeded".to_owned(),
         (None, Exit::Code(code)) => format!("it failed with status {code}"),
         (None, Exit::Signal(signal)) => format!("it was ended by signal {signal}"),

@@ -15,7 +15,7 @@ use crate::ledger::LedgerEntry;
 use crate::output::veiled::Veil;
 use crate::place::far_run;
 use crate::place::order::{AlongLimits, Order, OrderParts, OrderTerms, ToldMeanwhile};
-use crate::place::{FarCall, FarEnd, FarPlace, OrderSettings};
+use crate::place::{Claim, FarCall, FarEnd, FarPlace, OrderSettings};
 use crate::plan::confinement::granted::NeededThing;
 use crate::plan::{self, Outline, StdinSource};
 use crate::profile::Profile;
@@ -216,12 +216,20 @@ impl EngineCore {
             accepted: &accepted,
         };
         let limits = profile.limits.with_timeout(accepted.timeout);
+        // What stays there has to be found by its owner's next call.
+        let is_bound = entry.recorded.is_none();
         if let Some(ticket) = &ticket {
             ticket.is_placed();
         }
         let call = FarCall {
             place: &place,
             order: Order::of(parts, terms),
+            claim: Claim {
+                owner: owner_of(&request),
+                id: entry.id.as_str().to_owned(),
+                session: request.session.clone(),
+                is_bound,
+            },
             longest: accepted.timeout,
             grace: limits.grace,
             cancel: &call.cancel,

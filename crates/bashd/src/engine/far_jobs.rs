@@ -10,7 +10,7 @@ use crate::jobs::tool::{self, JobToolCall, verbs};
 use crate::jobs::{FarJob, FarJobs, Whose};
 use crate::place::managed::{ManagedCall, ManagedReply};
 use crate::place::stored::StoredWish;
-use crate::place::{FarPart, FarPlace, PlaceFacts, StoredThere};
+use crate::place::{Berth, FarPart, FarPlace, PlaceFacts, PlaceSurvey, StoredThere};
 use crate::plan;
 use crate::profile::Profile;
 use crate::profile::reply;
@@ -82,19 +82,24 @@ impl EngineCore {
             }
             None => named_in(&input),
         };
-        let place = self.place_of_jobs(&named)?;
+        let (place, berth) = self.place_of_jobs(&named)?;
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
         let is_once = match tool {
             Some(tool) => tool.verb == Verb::Send,
             None => (input["action"].as_str()).is_some_and(|action| ONCE.contains(&action)),
         };
-        let asked = self.managed_call(profile, (tool, call), &owner, &place);
+        let mut asked = self.managed_call(profile, (tool, call), &owner, &place);
+        if let (Ok(asked), Some(berth)) = (&mut asked, &berth)
+            && let Some(shown) = &mut asked.shown_at
+        {
+            *shown = format!("{shown}/{berth}");
+        }
         let asked = match asked {
             Ok(asked) => asked,
             Err(error) => return Some(failed(&error.to_string())),
         };
         let longest = asked.longest.unwrap_or(LONGEST);
-        let answering = place.manage(asked, longest, is_once);
+        let answering = place.manage(asked, berth, longest, is_once);
         let answer = tokio::select! {
             biased;
             answer = answering => answer,
@@ -148,16 +153,25 @@ impl EngineCore {
     }
 
     /// The place that the names of a call's jobs begin with, or that of all calls.
-    fn place_of_jobs(&self, named: &[String]) -> Option<Arc<FarPlace>> {
+    fn place_of_jobs(&self, named: &[String]) -> Option<(Arc<FarPlace>, Option<Berth>)> {
+        let mut berth = None;
         let is_meant = |place: &&Arc<FarPlace>| {
             let name = &place.settings.name;
             let is_there = |job: &String| {
-                let rest = job.strip_prefix(name.as_str());
-                rest.is_some_and(|rest| rest.starts_with(':'))
+                let Some(rest) = job.strip_prefix(name.as_str()) else {
+                    return false;
+                };
+                // A node of an allocation may be named before the colon.
+                let at = rest.strip_prefix('/').and_then(|rest| rest.split_once(':'));
+                let found = at.and_then(|(at, _)| Berth::read(at));
+                let is_node = found.is_some();
+                berth = found.or(berth.take());
+                is_node || rest.starts_with(':')
             };
             named.iter().any(is_there) || self.config.default_place.as_ref() == Some(name)
         };
-        self.places.iter().find(is_meant).cloned()
+        let place = self.places.iter().find(is_meant).cloned()?;
+        Some((place, berth))
     }
 
     /// What was seen last of the jobs that a call names.
@@ -249,15 +263,29 @@ impl Engine {
         places.map(told).collect()
     }
 
+    /// How many processors a place has, of all its nodes, for who runs something there. What lends
+    /// them is asked for them.
+    pub(crate) async fn room_at(&self, place: &str, owner: Option<&str>) -> Result<u64> {
+        let owner = owner.map_or_else(default_owner, str::to_owned);
+        self.known_place(place)?.room(&owner).await
+    }
+
+    /// What is known of a place: of each node, where it has some. Nothing is asked for that is not
+    /// there.
+    pub async fn survey(&self, place: &str) -> Result<PlaceSurvey> {
+        self.known_place(place)?.survey().await
+    }
+
+    fn known_place(&self, place: &str) -> Result<&Arc<FarPlace>> {
+        let mut known = self.0.places.iter();
+        let known = known.find(|known| known.settings.name == place);
+        let unknown = || Error::new(ErrorKind::Place, format!("there is no place `{place}`"));
+        known.ok_or_else(unknown)
+    }
+
     /// Reaches a place; what it says of itself, and how long its answer took.
     pub async fn look_at(&self, place: &str) -> Result<(PlaceFacts, Duration)> {
-        let known = self
-            .0
-            .places
-            .iter()
-            .find(|known| known.settings.name == place);
-        let unknown = || Error::new(ErrorKind::Place, format!("there is no place `{place}`"));
-        known.ok_or_else(unknown)?.facts().await
+        self.known_place(place)?.facts().await
     }
 }
 

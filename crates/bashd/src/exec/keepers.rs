@@ -2,6 +2,7 @@
 
 use super::connection::KeeperConnection;
 use super::stock::{ForkMoment, Stock};
+use crate::config::Lease;
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Plan;
@@ -54,12 +55,14 @@ impl Keepers {
         source: KeeperSource,
         storage: Storage,
         expected: ExpectedCalls,
+        lease: Lease,
     ) -> Result<Self> {
         let (major, minor) = (protocol::MAJOR, protocol::MINOR);
         let hello = HelloMessage {
             major,
             minor,
             storage,
+            leased: lease == Lease::OfEngine,
         };
         if let KeeperSource::Forked(ForkedKeeper { link, pid }) = source {
             // If it is gone already, the call says so: in its reply, where its caller looks.

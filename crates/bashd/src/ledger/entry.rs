@@ -414,7 +414,7 @@ fn outcome_of_run(finished: &Finished) -> RecordedOutcome {
     }
     match (finished.ended_by, finished.exit) {
         (Some(EndedBy::Timeout), _) => RecordedOutcome::TimedOut,
-        (Some(EndedBy::Cancel), _) => RecordedOutcome::Cancelled,
+        (Some(EndedBy::Cancel | EndedBy::Place), _) => RecordedOutcome::Cancelled,
         (None, Exit::Signal(_)) => RecordedOutcome::Signalled,
         (None, Exit::Code(_) | Exit::Unknown) => RecordedOutcome::Exited,
     }

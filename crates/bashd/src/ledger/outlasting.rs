@@ -63,7 +63,7 @@ impl OutlastingRun {
         let mut record = self.record.clone();
         record.outcome = match (end.ended_by, end.exit) {
             (Some(EndedBy::Timeout), _) => RecordedOutcome::TimedOut,
-            (Some(EndedBy::Cancel), _) => RecordedOutcome::Cancelled,
+            (Some(EndedBy::Cancel | EndedBy::Place), _) => RecordedOutcome::Cancelled,
             (None, Exit::Signal(_)) => RecordedOutcome::Signalled,
             (None, Exit::Code(_) | Exit::Unknown) => RecordedOutcome::Exited,
         };

@@ -90,7 +90,7 @@ pub(super) async fn run(
         Ok(items) => items,
         Err(error) => return Err(Error::new(ErrorKind::Config, error)),
     };
-    let looking = Sites::look(engine, &spec.places, spec.jobs);
+    let looking = Sites::look(engine, &spec.places, (spec.jobs, work.owner.clone()));
     let (sites, problems) = tokio::select! {
         looked = looking => looked,
         () = work.cancel.cancelled() => {
@@ -455,6 +455,12 @@ async fn until(time: Option<tokio::time::Instant>) {
     }
 }
 
+/// What the reply says of the place that ended the command.
+fn word_of_place(text: &str) -> String {
+    let word = text.lines().rev().find(|line| line.contains("Slurm"));
+    word.unwrap_or("its place was ended").trim().to_owned()
+}
+
 impl ItemResult {
     fn of(number: u64, item: String, state: ItemState) -> Self {
         Self {
@@ -474,9 +480,12 @@ impl ItemResult {
     }
 
     fn from_reply(next: NextItem, place: Option<String>, reply: Reply, fate: ItemFate) -> Self {
+        // What its place ended did not end by itself, whatever its status is.
+        let is_by_place = reply.ended_by.is_some() && reply.exit_code != Some(0);
         let state = match fate {
             ItemFate::Lost => ItemState::Lost,
             ItemFate::Refused => ItemState::Refused,
+            _ if is_by_place => ItemState::Lost,
             _ if reply.denied.is_some() => ItemState::Denied,
             _ if reply.timed_out => ItemState::TimedOut,
             _ if reply.cancelled => ItemState::Cancelled,
@@ -484,10 +493,11 @@ impl ItemResult {
             _ => ItemState::Failed,
         };
         let denied = reply.denied.map(|denied| denied.message);
+        let by_place = is_by_place.then(|| word_of_place(&reply.text));
         Self {
             exit_code: reply.exit_code,
             signal: reply.signal,
-            error: reply.error.or(denied),
+            error: reply.error.or(denied).or(by_place),
             place: reply.place.or(place),
             output: reply.output,
             output_bytes: reply.output_bytes,

@@ -44,7 +44,7 @@ impl Sites {
     pub(super) async fn look(
         engine: &Engine,
         names: &[String],
-        jobs: Option<usize>,
+        (jobs, owner): (Option<usize>, Option<String>),
     ) -> (Self, Vec<String>) {
         let usual = engine.config().default_place.clone();
         let usual = [usual.unwrap_or_else(|| HERE.to_owned())];
@@ -52,11 +52,12 @@ impl Sites {
         let mut looking = JoinSet::new();
         for (number, name) in names.iter().enumerate() {
             let (engine, name) = (engine.clone(), name.clone());
+            let owner = owner.clone();
             looking.spawn(async move {
                 let found = match &*name {
                     HERE => Ok(processors()),
-                    name => match engine.look_at(name).await {
-                        Ok((facts, _)) => Ok(facts.processors as usize),
+                    name => match engine.room_at(name, owner.as_deref()).await {
+                        Ok(room) => Ok(room as usize),
                         Err(error) => Err(error.to_string()),
                     },
                 };

@@ -77,8 +77,11 @@ impl Outpost {
     /// Looks around.
     pub(crate) async fn facts(&self) -> PlaceFacts {
         let state = self.settings.state_dir.clone();
-        let looked = errand::read(move |_| look_around(&state)).await;
         let env = &self.settings.surroundings.env;
+        // What Slurm lent of this machine.
+        let lent = env.iter().find(|(name, _)| name == "SLURM_CPUS_ON_NODE");
+        let lent = lent.and_then(|(_, count)| count.to_str()?.parse().ok());
+        let looked = errand::read(move |_| look_around(&state, lent)).await;
         let home = env.iter().find(|(name, _)| name == "HOME");
         let build = self.settings.build.clone();
         PlaceFacts {
@@ -138,7 +141,7 @@ pub(super) fn less_held(trees: &str) -> Option<String> {
 }
 
 /// What can be found out without anybody's help. Waits for files.
-fn look_around(state: &Path) -> PlaceFacts {
+fn look_around(state: &Path, lent: Option<u64>) -> PlaceFacts {
     let mut problems = Vec::new();
     let told = |name: &str| {
         let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
@@ -166,6 +169,7 @@ fn look_around(state: &Path) -> PlaceFacts {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().and_then(|load| load.parse().ok());
     let processors = std::thread::available_parallelism().map_or(0, |count| count.get() as u64);
+    let processors = lent.unwrap_or(processors);
     PlaceFacts {
         host: told("hostname"),
         kernel: told("osrelease"),
@@ -224,13 +228,13 @@ mod tests {
     #[test]
     fn this_machine_is_described() {
         let state = tempfile::tempdir().unwrap();
-        let facts = look_around(state.path());
+        let facts = look_around(state.path(), None);
         assert!(
             !facts.kernel.is_empty() && facts.free_bytes > 0,
             "{facts:?}"
         );
         assert_eq!(facts.trees, "subreaper and pidfd");
-        let missing = look_around(&state.path().join("missing"));
+        let missing = look_around(&state.path().join("missing"), None);
         assert!(
             missing
                 .problems

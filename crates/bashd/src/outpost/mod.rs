@@ -9,12 +9,13 @@
 mod connection;
 mod facts;
 mod hold;
+mod lease;
 mod runs;
 
 pub use facts::cannot_hold;
 pub use hold::{Dialled, dial, join, listener_of_stdin};
 
-use crate::config::Surroundings;
+use crate::config::{Lease, Surroundings};
 use crate::engine::Engine;
 use crate::errand;
 use crate::error::Result;
@@ -24,7 +25,7 @@ use runs::OrderedRun;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::UnixListener;
@@ -52,6 +53,8 @@ pub struct OutpostSettings {
     pub orphaned: Duration,
     /// Which program it is, if not just this version.
     pub build: Option<String>,
+    /// What its end means for jobs: at a place that is lent they end, too.
+    pub lease: Lease,
 }
 
 impl OutpostSettings {
@@ -63,6 +66,7 @@ impl OutpostSettings {
             idle: Duration::from_mins(10),
             orphaned: Duration::from_mins(10),
             build: None,
+            lease: Lease::None,
         }
     }
 }
@@ -75,10 +79,17 @@ pub(crate) struct Outpost {
     /// Orders that were cancelled before they came.
     cancelled: Mutex<Vec<String>>,
     connections: AtomicUsize,
+    /// Whether it was told to end.
+    is_ending: AtomicBool,
 }
 
-/// Serves carriers at a socket until there was nothing to do for a while.
-pub async fn serve(settings: OutpostSettings, listener: UnixListener) -> io::Result<()> {
+/// Serves carriers at a socket until there was nothing to do for a while, or until it is told to
+/// end.
+pub async fn serve(
+    settings: OutpostSettings,
+    listener: UnixListener,
+    told_to_end: impl Future<Output = ()>,
+) -> io::Result<()> {
     let idle = settings.idle;
     runs::sweep_ids(&settings.state_dir);
     let outpost = Arc::new(Outpost {
@@ -87,13 +98,24 @@ pub async fn serve(settings: OutpostSettings, listener: UnixListener) -> io::Res
         runs: Mutex::default(),
         cancelled: Mutex::default(),
         connections: AtomicUsize::new(0),
+        is_ending: AtomicBool::new(false),
     });
     let mut is_leaving = false;
+    let mut siblings = HashMap::new();
+    let mut told_to_end = std::pin::pin!(told_to_end);
     loop {
         let wait = if is_leaving { LATECOMERS } else { idle };
-        let accepted = tokio::time::timeout(wait, listener.accept()).await;
+        let accepted = tokio::select! {
+            biased;
+            () = &mut told_to_end => {
+                outpost.wind_up().await;
+                return Ok(());
+            }
+            accepted = tokio::time::timeout(wait, listener.accept()) => accepted,
+        };
         match accepted {
             Ok(Ok((stream, _))) => {
+                outpost.say_busy().await;
                 let outpost = Arc::clone(&outpost);
                 outpost.connections.fetch_add(1, Ordering::Relaxed);
                 tokio::spawn(async move {
@@ -102,7 +124,8 @@ pub async fn serve(settings: OutpostSettings, listener: UnixListener) -> io::Res
                 });
             }
             Ok(Err(_)) => tokio::time::sleep(ACCEPT_AGAIN).await,
-            Err(_) if outpost.is_busy() => {}
+            Err(_) if outpost.is_busy() => outpost.say_busy().await,
+            Err(_) if !is_leaving && outpost.has_busy_sibling(&mut siblings).await => {}
             // Who came between the last look and the end of the name is still served.
             Err(_) if !is_leaving => {
                 let OutpostSettings {
@@ -155,6 +178,7 @@ impl Outpost {
             return Ok(engine);
         }
         let mut config = settings.config(&self.settings.state_dir);
+        config.lease = self.settings.lease;
         if let Some(other) = settings.other_shell().filter(|_| !self.has_bash()) {
             config.shell = Some(other.to_owned());
         }

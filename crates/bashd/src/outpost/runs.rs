@@ -1,5 +1,6 @@
 //! One order and what becomes of it, whoever is connected.
 
+use super::lease::too_late;
 use super::{Outpost, facts};
 use crate::event::{Event, Stream};
 use crate::exec::excerpts::NewestExcerpt;
@@ -70,6 +71,9 @@ impl Outpost {
         if let Some(run) = runs.get(&order.id) {
             return Some(Arc::clone(run));
         }
+        if self.is_ending() {
+            return Some(OrderedRun::that_ended(too_late(), Vec::new()));
+        }
         let was_cancelled = take_out(&mut self.cancelled(), &order.id);
         if !was_cancelled && !self.note(&order.id) {
             return None;
@@ -98,7 +102,10 @@ impl Outpost {
         drop(runs);
         let (outpost, begun) = (Arc::clone(self), Arc::clone(&run));
         tokio::spawn(async move {
-            let end = outpost.carry_out(&order, watch, &begun.cancel).await;
+            let mut end = outpost.carry_out(&order, watch, &begun.cancel).await;
+            if outpost.is_ending() {
+                end.conclusion.ended_with_place(too_late);
+            }
             begun.end.send_replace(Some(Arc::new(end)));
         });
         Some(run)
@@ -184,6 +191,9 @@ impl Outpost {
     pub(crate) fn find(&self, id: &str) -> Result<Arc<OrderedRun>, Conclusion> {
         if let Some(run) = self.runs().get(id) {
             return Ok(Arc::clone(run));
+        }
+        if let Some(run) = self.find_written(id) {
+            return Ok(run);
         }
         let was_begun = RunId::received(id).is_some() && self.ids().join(id).exists();
         Err(if was_begun {
@@ -277,6 +287,25 @@ impl Outpost {
 }
 
 impl OrderedRun {
+    /// One that has ended like this.
+    pub(super) fn that_ended(conclusion: Conclusion, along: Vec<Along>) -> Arc<Self> {
+        let (_, events) = mpsc::channel(1);
+        let end = RunEnd {
+            along,
+            ..RunEnd::of(conclusion)
+        };
+        Arc::new(Self {
+            cancel: CancellationToken::new(),
+            events: tokio::sync::Mutex::new(EventFeed {
+                events,
+                excerpts: None,
+                last: None,
+            }),
+            end: watch::Sender::new(Some(Arc::new(end))),
+            attached: AtomicUsize::new(0),
+        })
+    }
+
     /// Somebody is connected who asks for it.
     pub(crate) fn attach(&self) {
         self.attached.fetch_add(1, Ordering::Relaxed);

@@ -44,6 +44,31 @@ pub(crate) enum Conclusion {
     Unknown,
 }
 
+impl Conclusion {
+    /// The outpost was told to end while this was under way: who ended it was not its caller, and
+    /// what never began was not cancelled.
+    pub(crate) fn ended_with_place(&mut self, never_begun: impl FnOnce() -> Self) {
+        match self {
+            // Who ends an allocation asks every process of it to end, also the command itself.
+            Self::Ended { report, .. }
+                if report.ended_by != Some(EndedBy::Timeout) && report.exit != Exit::Code(0) =>
+            {
+                report.ended_by = Some(EndedBy::Place);
+            }
+            Self::Cancelled => *self = never_begun(),
+            _ => {}
+        }
+    }
+
+    /// Whether its place ended the command.
+    pub(crate) fn is_by_place(&self) -> bool {
+        let Self::Ended { report, .. } = self else {
+            return false;
+        };
+        report.ended_by == Some(EndedBy::Place)
+    }
+}
+
 /// By what a job is found there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct FarJobName {

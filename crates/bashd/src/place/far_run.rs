@@ -5,12 +5,11 @@
 //! is bounded whatever the other side does: the command's own time, its grace, and the place's
 //! patience. After that nobody knows how the command ended, and the call says so.
 
-use super::FarPlace;
 use super::conclusion::{Along, Conclusion, RunReport};
-use super::housed::ReachFor;
 use super::link::{Link, RunChannel};
 use super::order::Order;
 use super::wire::{FarEvent, FromOutpost, ToOutpost};
+use super::{Berth, CallThere, Claim, FarPlace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Stream};
 use crate::exec::{BackgroundedRun, OutputWatch, PlanOutcome, Run, RunFailure};
@@ -34,6 +33,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long a cancelled call waits, past its grace, to hear that its command has ended.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long it may take to read what was left of an allocation that is over.
+const READING_LEFT: Duration = Duration::from_secs(3);
+
 /// Bytes that are asked for at a time.
 const READ_STEP: u64 = 256 * 1024;
 
@@ -44,6 +46,8 @@ const READ_PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct FarCall<'a> {
     pub(crate) place: &'a Arc<FarPlace>,
     pub(crate) order: Order,
+    /// For whom the place is reached.
+    pub(crate) claim: Claim,
     /// The time of the command.
     pub(crate) longest: Duration,
     pub(crate) grace: Duration,
@@ -60,6 +64,8 @@ pub(crate) struct FarEnd {
 struct OrderedAway {
     place: Arc<FarPlace>,
     id: String,
+    /// The node of an allocation on which it runs.
+    berth: Option<Berth>,
     /// The link on which it was asked for last, and its channel there.
     at: Mutex<(Arc<Link>, u32)>,
     is_over: std::sync::atomic::AtomicBool,
@@ -77,23 +83,34 @@ enum Next {
 pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWatch>) -> FarEnd {
     let FarCall {
         place,
-        order,
+        mut order,
+        claim,
         longest,
         grace,
         cancel,
     } = call;
     let (id, is_watched) = (order.id.clone(), watch.is_some());
-    let order = ToOutpost::Order(Box::new(order));
     // Until it was sent it is certain that nothing runs.
-    let sent = send_first(place, &order, cancel, watch.as_deref_mut()).await;
-    let (link, mut channel) = match sent {
-        Ok(sent) => sent,
+    let reached = reach_first(place, &claim, cancel, watch.as_deref_mut()).await;
+    let (link, _there) = match reached {
+        Ok(reached) => reached,
         Err(failure) => return never_begun(failure),
     };
+    if let (Some(shown), Some(berth)) = (&mut order.shown_at, &link.berth) {
+        // Each node has jobs of its own.
+        *shown = format!("{shown}/{berth}");
+    }
+    let berth = link.berth.clone();
+    let order = ToOutpost::Order(Box::new(order));
+    let mut channel = link.open();
+    if let Err(error) = link.send(channel.number, &order) {
+        return never_begun(Error::io(ErrorKind::Place, "write the order", error).into());
+    }
     let boot = link.welcome.boot.clone();
     let away = Arc::new(OrderedAway {
         place: Arc::clone(place),
         id: id.clone(),
+        berth,
         at: Mutex::new((Arc::clone(&link), channel.number)),
         is_over: false.into(),
     });
@@ -118,7 +135,7 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
             }
             Next::Message(FromOutpost::Concluded { conclusion, along }) => {
                 guard.is_over();
-                return away.concluded(*conclusion, along);
+                return away.told(*conclusion, along, &link).await;
             }
             Next::Message(_) => {}
             Next::Cancelled => {
@@ -126,13 +143,18 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
                 late = late.min(Instant::now() + grace + CANCEL_PATIENCE);
                 link.send_first(channel.number, &ToOutpost::Cancel { id: id.clone() });
             }
+            Next::Late if link.word.is_some() => {
+                // Whoever still is there has lost its right to be: with the guard it is told to end.
+                return away.over(link.word.as_deref().unwrap_or_default());
+            }
             Next::Late => {
                 guard.is_over();
                 return away.given_up("it did not say in time how the command ended", is_cancelled);
             }
             Next::Closed => {
                 let lost = link.why_closed();
-                let again = reach(place, late, cancel, &mut is_cancelled, grace).await;
+                let back = (place, away.berth.as_ref());
+                let again = reach(back, late, cancel, &mut is_cancelled, grace).await;
                 link = match again {
                     Ok(reached) => reached,
                     Err(not) => {
@@ -140,10 +162,14 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
                         return away.not_reached(not, &lost, is_cancelled);
                     }
                 };
+                if link.word.is_some() {
+                    late = late.min(Instant::now() + READING_LEFT);
+                }
                 channel = link.open();
                 away.moved(&link, channel.number);
                 // After a new start of the machine nobody can tell whether it was begun.
-                let may_begin = link.welcome.boot == boot && !is_cancelled;
+                let is_there = link.welcome.boot == boot && link.word.is_none();
+                let may_begin = is_there && !is_cancelled;
                 let order = may_begin.then_some(&order);
                 if let Err(error) = ask_again(&link, channel.number, order, (&id, is_cancelled)) {
                     return away.unknown(&error.to_string(), is_cancelled);
@@ -173,20 +199,20 @@ fn ask_again(
     }
 }
 
-/// Reaches a place and sends it an order.
-async fn send_first(
+/// Reaches a place for an order.
+async fn reach_first(
     place: &Arc<FarPlace>,
-    order: &ToOutpost,
+    claim: &Claim,
     cancel: &CancellationToken,
     mut watch: Option<&mut OutputWatch>,
-) -> Result<(Arc<Link>, RunChannel), RunFailure> {
+) -> Result<(Arc<Link>, Option<CallThere>), RunFailure> {
     let mut progress = place.progress();
-    let mut linking = std::pin::pin!(place.link());
-    let link = loop {
+    let mut linking = std::pin::pin!(place.link_for_call(claim));
+    loop {
         tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
-            link = &mut linking => break link?,
+            linked = &mut linking => return Ok(linked?),
             Ok(()) = progress.changed(), if watch.is_some() => {
                 let text = progress.borrow_and_update().clone();
                 if let Some(watch) = &mut watch {
@@ -194,11 +220,7 @@ async fn send_first(
                 }
             }
         }
-    };
-    let channel = link.open();
-    link.send(channel.number, order)
-        .map_err(|error| RunFailure::from(Error::io(ErrorKind::Place, "write the order", error)))?;
-    Ok((link, channel))
+    }
 }
 
 /// What happens next on a channel.
@@ -231,7 +253,7 @@ enum NotReached {
 
 /// Reaches a place again, in the time that there is; a call that is cancelled meanwhile has little.
 async fn reach(
-    place: &Arc<FarPlace>,
+    (place, berth): (&Arc<FarPlace>, Option<&Berth>),
     late: Instant,
     cancel: &CancellationToken,
     is_cancelled: &mut bool,
@@ -241,7 +263,7 @@ async fn reach(
     let mut said = None;
     loop {
         let attempt = async {
-            let reached = place.link_for(ReachFor::Finding).await;
+            let reached = place.link_back(berth).await;
             let is_over = |error: &Error| error.kind() == ErrorKind::PlaceLost;
             if reached.as_ref().is_err_and(|error| !is_over(error)) {
                 tokio::time::sleep(pause).await;
@@ -277,6 +299,29 @@ fn never_begun(failure: RunFailure) -> FarEnd {
 }
 
 impl OrderedAway {
+    /// What became of it, in the words of who lent the place, if that was over.
+    async fn told(
+        self: &Arc<Self>,
+        conclusion: Conclusion,
+        along: Vec<Along>,
+        link: &Link,
+    ) -> FarEnd {
+        if let (Some(word), Conclusion::Lost | Conclusion::Unknown) = (&link.word, &conclusion) {
+            return self.over(word);
+        }
+        let by_place = self.berth.as_ref().filter(|_| conclusion.is_by_place());
+        let word = match (&link.word, by_place) {
+            (Some(word), _) => Some(word.clone()),
+            (None, Some(berth)) => Some(self.place.word_of(berth).await),
+            (None, None) => None,
+        };
+        let mut end = self.concluded(conclusion, along);
+        if let (Some(word), Some(outline)) = (word, &mut end.outline) {
+            outline.notes.push(word);
+        }
+        end
+    }
+
     /// What became of it.
     fn concluded(self: &Arc<Self>, conclusion: Conclusion, along: Vec<Along>) -> FarEnd {
         match conclusion {
@@ -330,7 +375,7 @@ impl OrderedAway {
     /// Nobody waits for its end any more. A cancel that did not get there is sent later.
     fn given_up(&self, why: &str, is_cancelled: bool) -> FarEnd {
         if is_cancelled {
-            self.place.cancel_later(&self.id);
+            self.place.cancel_later(self.berth.clone(), &self.id);
         }
         self.unknown(why, is_cancelled)
     }
@@ -362,9 +407,11 @@ impl OrderedAway {
             "it may still run"
         };
         let id = &self.id;
+        let at = self.berth.as_ref();
+        let at = at.map_or_else(String::new, |berth| format!("/{berth}"));
         let text = format!(
             "it is not known how the command ended at the place `{name}`: {why}; {end}; \
-             `bashd jobs show {name}:{id}` asks again"
+             `bashd jobs show {name}{at}:{id}` asks again"
         );
         never_begun(Error::new(ErrorKind::PlaceLost, text).into())
     }
@@ -411,7 +458,7 @@ impl OrderedAway {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
             read => return read,
         }
-        let reached = self.place.link().await;
+        let reached = self.place.link_back(self.berth.as_ref()).await;
         let link = reached.map_err(|error| io::Error::other(error.to_string()))?;
         let channel = link.open().number;
         let id = self.id.clone();
@@ -448,14 +495,18 @@ impl EndsIfDropped {
 impl Drop for EndsIfDropped {
     fn drop(&mut self) {
         let OrderedAway {
-            place, id, is_over, ..
+            place,
+            id,
+            berth,
+            is_over,
+            ..
         } = &*self.0;
         if is_over.load(std::sync::atomic::Ordering::Relaxed) {
             return;
         }
         let (link, channel) = self.0.link();
         if link.is_closed() {
-            place.cancel_later(id);
+            place.cancel_later(berth.clone(), id);
         } else {
             link.send_first(channel, &ToOutpost::Cancel { id: id.clone() });
         }

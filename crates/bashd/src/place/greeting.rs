@@ -57,6 +57,8 @@ pub(crate) struct Greeter {
 /// What came of it.
 pub(crate) enum Greeted {
     Link(Box<Link>),
+    /// The program is kept there, at this path.
+    Kept(String),
     /// A program for this kind of machine is asked for.
     OtherMachine {
         system: String,
@@ -81,6 +83,7 @@ impl Greeter {
                 let link = Link::over(self.carrier, self.stream, *spoken);
                 Ok(Greeted::Link(Box::new(link)))
             }
+            Ok(Spoken::Kept(path)) => Ok(Greeted::Kept(path)),
             Ok(Spoken::OtherMachine { system, machine }) => {
                 Ok(Greeted::OtherMachine { system, machine })
             }
@@ -153,6 +156,9 @@ impl Greeter {
             let words: Vec<&str> = line.split(' ').collect();
             match words[..] {
                 ["ready"] => return Ok(None),
+                ["kept", path] if path.starts_with('/') => {
+                    return Ok(Some(Spoken::Kept(path.to_owned())));
+                }
                 ["none"] => return Err(io::Error::other("no program can be kept there")),
                 ["want", system, machine, form] => {
                     let program = self.program.clone();
@@ -249,6 +255,7 @@ impl Greeter {
 enum Spoken {
     Welcome(Box<(Assembler, Welcome)>),
     OtherMachine { system: String, machine: String },
+    Kept(String),
 }
 
 /// Waits for a step of the other side.

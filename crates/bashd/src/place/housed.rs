@@ -141,6 +141,7 @@ impl FarPlace {
                     self.expect_machine(&system, machine)?;
                     continue;
                 }
+                Ok(Greeted::Kept(_)) => continue,
                 Err(failure) => failure,
             };
             let state = self.state_of(&house).await;
@@ -251,7 +252,7 @@ impl FarPlace {
     }
 
     /// The same through the places on the way, where something may be printed first.
-    fn on_the_way(
+    pub(super) fn on_the_way(
         &self,
         words: Vec<String>,
         mark: Option<LineMark>,
@@ -395,7 +396,7 @@ impl FarPlace {
                 let called = settings.called(place, program);
                 (House::Pod(settings, called), &settings.bin)
             }
-            PlaceKind::Pipe { .. } | PlaceKind::Ssh { .. } => {
+            PlaceKind::Pipe { .. } | PlaceKind::Ssh { .. } | PlaceKind::Slurm(_) => {
                 return Err(Error::new(ErrorKind::Place, "nobody keeps it"));
             }
         };

@@ -83,7 +83,9 @@ pub(crate) fn words(
         PlaceKind::Pipe { command } if through.is_empty() => return (command.clone(), None),
         PlaceKind::Pipe { command } => marked(command),
         // These are entered by what keeps them (`housed`).
-        PlaceKind::Container(_) | PlaceKind::Kubernetes(_) => return (Vec::new(), None),
+        PlaceKind::Container(_) | PlaceKind::Kubernetes(_) | PlaceKind::Slurm(_) => {
+            return (Vec::new(), None);
+        }
         PlaceKind::Ssh { host, bin } => {
             let script = match (bin, hash) {
                 (Some(bin), _) => RUN_INSTALLED
@@ -123,6 +125,26 @@ fn find_or_ask(to: Option<&str>, place: &PlaceSettings, hash: Option<&str>, more
         .replace("@TO@", &to)
         .replace("@IDLE@", idle.as_deref().unwrap_or("600"))
         .replace("@MORE@", more)
+}
+
+/// Words that only keep the program of this hash where others find it, too, and say where.
+pub(crate) fn keeping(to: Option<&str>, hash: Option<&str>) -> (Vec<String>, LineMark) {
+    let mark = LineMark::new();
+    let to = to.map_or_else(String::new, |to| format!("\"{to}\" "));
+    let script = FIND_OR_ASK
+        .replace(
+            r#"printf "ready\n"; exec "$d/$h" outpost --build $h --idle @IDLE@@MORE@;"#,
+            r#"printf "kept %s\n" "$d/$h"; exit 0;"#,
+        )
+        // Each node has those to itself.
+        .replace(
+            r#"/var/tmp/bashd-$u /tmp/bashd-$u /dev/shm/bashd-$u; "#,
+            "; ",
+        )
+        .replace("@HASH@", hash.unwrap_or("none"))
+        .replace("@TO@", &to)
+        .replace("@MARK@", &mark.0);
+    (vec!["/bin/sh".to_owned(), "-c".to_owned(), script], mark)
 }
 
 /// Words that do so, for a place that has no login shell, and the mark behind which it speaks.

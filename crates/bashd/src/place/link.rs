@@ -4,6 +4,7 @@
 //! one thing at a time, and what was not ends the link. Nobody waits for a link that is silent: it
 //! asks for a sign of life after [`SILENT`], and is given up after [`GONE`].
 
+use super::allocations::Berth;
 use super::carrier::{Carrier, CarrierStream};
 use super::flow::Arrivals;
 use super::managed::{ManagedCall, ManagedReply, PlaceFacts};
@@ -49,6 +50,10 @@ pub(crate) struct Link {
     closed: CancellationToken,
     carrier: Arc<Carrier>,
     pub(crate) welcome: Welcome,
+    /// The node that it leads to, of an allocation.
+    pub(crate) berth: Option<Berth>,
+    /// What became of that: then this leads to who reads what was left.
+    pub(crate) word: Option<String>,
 }
 
 /// Who waits for what.
@@ -81,6 +86,8 @@ impl Link {
             closed: CancellationToken::new(),
             carrier: Arc::new(carrier),
             welcome,
+            berth: None,
+            word: None,
         };
         link.attend(to_it, from_it, assembler);
         link

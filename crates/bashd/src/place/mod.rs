@@ -7,6 +7,7 @@
 //! which all runs of a place share; `far_run` is the near half of one run, whatever becomes of its
 //! carriers.
 
+mod allocations;
 mod asking;
 pub(crate) mod carrier;
 pub(crate) mod conclusion;
@@ -22,10 +23,14 @@ pub(crate) mod managed;
 pub(crate) mod order;
 pub(crate) mod outbox;
 mod program;
+mod queue;
 mod settings;
+mod slurm;
 pub(crate) mod stored;
+mod survey;
 pub(crate) mod wire;
 
+pub(crate) use allocations::{Berth, CallThere, Claim};
 pub use container::{ContainerEngine, ContainerSettings};
 pub(crate) use far_run::{FarCall, FarEnd};
 pub use kubernetes::PodSettings;
@@ -33,13 +38,17 @@ pub use managed::PlaceFacts;
 pub use program::ProgramSources;
 pub(crate) use settings::OrderSettings;
 pub use settings::{PlaceKind, PlaceSettings};
+pub use slurm::{SlurmSettings, SlurmSharing};
 pub use stored::{FarPart, StoredThere};
+pub use survey::{NodeSurvey, PlaceSurvey};
 pub use wire::{Assembler, LARGEST_FRAME, frames, is_message, whole_frame};
 
 use crate::config::Config;
+use crate::engine::default_owner;
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::FarJobs;
+use allocations::Allocations;
 use carrier::Carrier;
 use greeting::{DialFailure, Greeted, Greeter};
 use housed::ReachFor;
@@ -66,8 +75,10 @@ pub(crate) struct FarPlace {
     /// What its carriers inherit.
     env: Vec<(OsString, OsString)>,
     link: AsyncMutex<Option<Arc<Link>>>,
-    /// Ids of runs that were cancelled while nobody could be told.
-    cancelled: Mutex<Vec<String>>,
+    /// Its allocations, if it is of Slurm.
+    slurm: Allocations,
+    /// Ids of runs that were cancelled while nobody could be told, and where those are.
+    cancelled: Mutex<Vec<(Option<Berth>, String)>>,
     /// The kind of the machine there, as far as known, and what is sent to it.
     program: Mutex<(String, Option<Arc<ProgramToSend>>)>,
     /// Where it is remembered whether it can be reached.
@@ -101,6 +112,7 @@ impl FarPlace {
             through,
             env,
             link: AsyncMutex::default(),
+            slurm: Allocations::default(),
             cancelled: Mutex::default(),
             program: Mutex::new((program::own_machine(), None)),
             seen: FarJobs::of(config),
@@ -120,34 +132,72 @@ impl FarPlace {
 
     /// The link to it; a new one, if there is none. One caller at a time makes one.
     pub(crate) async fn link_for(&self, why: ReachFor) -> Result<Arc<Link>> {
+        if self.of_slurm().is_some() {
+            let text = "an allocation has several nodes, and none was meant";
+            return Err(Error::new(ErrorKind::Place, text));
+        }
         let mut slot = self.link.lock().await;
         if let Some(link) = slot.as_ref().filter(|link| !link.is_closed()) {
             return Ok(Arc::clone(link));
         }
         *slot = None;
         let name = &self.settings.name;
-        let about = |error: Error| {
-            let text = format!("the place `{name}` can't be reached: {error}");
-            match error.kind() {
-                ErrorKind::PlaceLost => error,
-                _ => Error::new(ErrorKind::Place, text),
-            }
-        };
         let dialled = match self.dial_house(why).await {
             Some(linked) => linked,
             None => self.dial().await,
         };
-        let dialled = dialled.map_err(about);
+        let dialled = dialled.map_err(|error| self.unreached(error));
         let (seen, place) = (self.seen.clone(), name.clone());
         let failure = dialled.as_ref().err().map(Error::to_string);
         errand::here_or_aside(move || seen.reached(&place, failure.as_deref()));
-        let link = Arc::new(dialled?);
-        // Before anything else is begun.
-        for id in self.cancelled().drain(..) {
-            link.send_first(CONTROL, &ToOutpost::Cancel { id });
-        }
+        let link = self.ready(dialled?, None);
         *slot = Some(Arc::clone(&link));
         Ok(link)
+    }
+
+    /// A new link, before anything else is begun: what was cancelled meanwhile is told first.
+    fn ready(&self, link: Link, berth: Option<&Berth>) -> Arc<Link> {
+        self.cancelled().retain(|(there, id)| {
+            let is_there = there.as_ref() == berth;
+            if is_there {
+                link.send_first(CONTROL, &ToOutpost::Cancel { id: id.clone() });
+            }
+            !is_there
+        });
+        Arc::new(link)
+    }
+
+    /// The link for a call, and what counts it as under way there.
+    pub(crate) async fn link_for_call(
+        self: &Arc<Self>,
+        claim: &Claim,
+    ) -> Result<(Arc<Link>, Option<CallThere>)> {
+        let Some(settings) = self.of_slurm() else {
+            return Ok((self.link().await?, None));
+        };
+        let linked = self.link_to_node(settings, claim).await;
+        let (link, call) = linked.map_err(|error| self.unreached(error))?;
+        Ok((link, Some(call)))
+    }
+
+    /// The link to where something was begun.
+    pub(crate) async fn link_back(&self, berth: Option<&Berth>) -> Result<Arc<Link>> {
+        match berth {
+            Some(berth) => {
+                let linked = self.link_again(berth).await;
+                linked.map_err(|error| self.unreached(error))
+            }
+            None => self.link_for(ReachFor::Finding).await,
+        }
+    }
+
+    fn unreached(&self, error: Error) -> Error {
+        let name = &self.settings.name;
+        let text = format!("the place `{name}` can't be reached: {error}");
+        match error.kind() {
+            ErrorKind::PlaceLost => error,
+            _ => Error::new(ErrorKind::Place, text),
+        }
     }
 
     /// Starts a carrier; another one if somebody kills it before it has answered, or if the machine
@@ -162,6 +212,9 @@ impl FarPlace {
             let connect = self.settings.connect;
             match self.greet(&words, mark, program, connect).await {
                 Ok(Greeted::Link(link)) => return Ok(*link),
+                Ok(Greeted::Kept(_)) => {
+                    return Err(Error::new(ErrorKind::Place, "no outpost answers"));
+                }
                 Ok(Greeted::OtherMachine { system, machine }) => {
                     self.expect_machine(&system, machine)?;
                 }
@@ -213,6 +266,7 @@ impl FarPlace {
             PlaceKind::Ssh { bin, .. } => bin.is_some(),
             PlaceKind::Container(container) => container.bin.is_some(),
             PlaceKind::Kubernetes(pod) => pod.bin.is_some(),
+            PlaceKind::Slurm(slurm) => slurm.bin.is_some(),
         };
         if is_installed {
             return Ok(None);
@@ -264,8 +318,9 @@ impl FarPlace {
     /// Has a call about jobs answered there, over another carrier if one dies meanwhile; not a
     /// second time if that could do more than the first.
     pub(crate) async fn manage(
-        &self,
+        self: &Arc<Self>,
         call: ManagedCall,
+        berth: Option<Berth>,
         longest: Duration,
         is_once: bool,
     ) -> Result<ManagedReply> {
@@ -273,7 +328,7 @@ impl FarPlace {
         let late = Instant::now() + longest + self.settings.patience;
         let mut pause = FIRST_PAUSE;
         loop {
-            let link = self.link().await?;
+            let link = self.link_to_manage(berth.as_ref(), &call.owner).await?;
             let left = late.saturating_duration_since(Instant::now());
             let lost = match tokio::time::timeout(left, link.manage(Box::new(call.clone()))).await {
                 Ok(Ok(reply)) => return Ok(reply),
@@ -295,15 +350,15 @@ impl FarPlace {
     }
 
     /// Waits for ends of jobs there of which their owner was not told.
-    pub(crate) async fn next_ends(&self, call: ManagedCall) -> Result<ManagedReply> {
-        let link = self.link_for(ReachFor::Finding).await?;
+    pub(crate) async fn next_ends(self: &Arc<Self>, call: ManagedCall) -> Result<ManagedReply> {
+        let link = self.link_to_ends(&call.owner).await?;
         let ends = link.next_ends(Box::new(call)).await;
         ends.map_err(|error| Error::io(ErrorKind::Place, "wait for the ends of jobs", error))
     }
 
     /// Its owner was told of the ends of these jobs; if that does not arrive it is told again.
-    pub(crate) async fn tell_ends_told(&self, call: ManagedCall, ids: Vec<String>) {
-        if let Ok(link) = self.link_for(ReachFor::Finding).await {
+    pub(crate) async fn tell_ends_told(self: &Arc<Self>, call: ManagedCall, ids: Vec<String>) {
+        if let Ok(link) = self.link_to_ends(&call.owner).await {
             let call = Box::new(call);
             link.send_first(CONTROL, &ToOutpost::EndsTold { call, ids });
             link.flush().await;
@@ -328,9 +383,47 @@ impl FarPlace {
         link.stored(wish).await.map_err(failed)
     }
 
+    /// The link to what is left there of an owner; nothing is made for it.
+    async fn link_to_ends(self: &Arc<Self>, owner: &str) -> Result<Arc<Link>> {
+        if self.of_slurm().is_some() {
+            return self.link_to_manage(None, owner).await;
+        }
+        self.link_for(ReachFor::Finding).await
+    }
+
+    /// The link to the jobs of an owner.
+    async fn link_to_manage(
+        self: &Arc<Self>,
+        berth: Option<&Berth>,
+        owner: &str,
+    ) -> Result<Arc<Link>> {
+        let Some(settings) = self.of_slurm() else {
+            return self.link().await;
+        };
+        let berth = match berth {
+            Some(berth) => berth.clone(),
+            None => self.berth_of(settings, owner).await?,
+        };
+        self.link_back(Some(&berth)).await
+    }
+
     /// What it is like, and how long its answer took.
-    pub(crate) async fn facts(&self) -> Result<(PlaceFacts, Duration)> {
-        let link = self.link().await?;
+    pub(crate) async fn facts(self: &Arc<Self>) -> Result<(PlaceFacts, Duration)> {
+        let link = match self.of_slurm() {
+            Some(_) => {
+                let claim = Claim {
+                    owner: default_owner(),
+                    is_bound: true,
+                    ..Claim::default()
+                };
+                self.link_for_call(&claim).await?.0
+            }
+            None => self.link().await?,
+        };
+        self.facts_over(&link).await
+    }
+
+    async fn facts_over(&self, link: &Link) -> Result<(PlaceFacts, Duration)> {
         let connect = self.settings.connect;
         let failed = |error: std::io::Error| {
             let name = &self.settings.name;
@@ -358,14 +451,14 @@ impl FarPlace {
     }
 
     /// Ends a run as soon as the place is reached again.
-    pub(crate) fn cancel_later(&self, id: &str) {
+    pub(crate) fn cancel_later(&self, berth: Option<Berth>, id: &str) {
         let mut cancelled = self.cancelled();
         if cancelled.len() < MOST_CANCELLED {
-            cancelled.push(id.to_owned());
+            cancelled.push((berth, id.to_owned()));
         }
     }
 
-    fn cancelled(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+    fn cancelled(&self) -> std::sync::MutexGuard<'_, Vec<(Option<Berth>, String)>> {
         self.cancelled
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

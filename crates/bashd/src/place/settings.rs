@@ -3,6 +3,7 @@
 use super::container::ContainerSettings;
 use super::kubernetes::PodSettings;
 use super::program::ProgramSources;
+use super::slurm::SlurmSettings;
 use crate::config::{Config, ConfinementSettings, EnvSettings};
 use crate::jobs::JobLimits;
 use crate::plan::{Quota, Resources, Survivors};
@@ -60,6 +61,8 @@ pub enum PlaceKind {
     Container(ContainerSettings),
     /// By kubectl.
     Kubernetes(PodSettings),
+    /// By allocations of Slurm.
+    Slurm(SlurmSettings),
 }
 
 impl PlaceKind {
@@ -70,6 +73,7 @@ impl PlaceKind {
             Self::Ssh { .. } => "ssh",
             Self::Container(_) => "container",
             Self::Kubernetes(_) => "kubernetes",
+            Self::Slurm(_) => "slurm",
         }
     }
 }

@@ -364,6 +364,7 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         signal,
         timed_out: finished.ended_by == Some(EndedBy::Timeout),
         cancelled: finished.ended_by == Some(EndedBy::Cancel),
+        ended_by: (finished.ended_by == Some(EndedBy::Place)).then(|| "place".to_owned()),
         output_bytes: finished.written.bytes,
         output_lines: finished.written.lines,
         stderr_bytes: finished.written.stderr_bytes,

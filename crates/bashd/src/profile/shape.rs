@@ -410,6 +410,7 @@ fn ended_in(timed_out: &str, cancelled: &str, finished: &Finished) -> Option<Str
             Some(fill(timed_out, &[("seconds", &seconds)]))
         }
         EndedBy::Cancel => Some(cancelled.to_owned()),
+        EndedBy::Place => Some("the place at which it ran was ended".to_owned()),
     }
 }
 

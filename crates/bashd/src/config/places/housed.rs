@@ -1,6 +1,6 @@
 //! Places of kind `container` and `kubernetes`, as they are written.
 
-use super::{PlaceTable, is_plain_path};
+use super::{PlaceTable, is_plain_path, slurm};
 use crate::config::size;
 use crate::place::{ContainerEngine, ContainerSettings, PlaceKind, PodSettings};
 use std::time::Duration;
@@ -39,21 +39,35 @@ pub(super) fn kind(table: &PlaceTable) -> Result<Option<PlaceKind>, String> {
         ("host", table.host.is_some()),
         ("command", table.command.is_some()),
     ];
+    let of_slurm = slurm::own_keys(table);
     let kind = &*table.kind;
     match kind {
+        "slurm" => {
+            // Of these it has some.
+            let [image, _, _, start] = &of_both;
+            let foreign = [image, start].into_iter().chain(&of_pods);
+            let foreign = foreign.chain(&of_containers).chain(&of_others);
+            refuse(kind, of_slurm.iter(), foreign)?;
+            slurm::kind(table).map(Some)
+        }
         "container" => {
             let own = of_containers.iter().chain(&of_both);
-            refuse(kind, own, of_pods.iter().chain(&of_others))?;
+            refuse(kind, own, of_pods.iter().chain(&of_others).chain(&of_slurm))?;
             container(table).map(|settings| Some(PlaceKind::Container(settings)))
         }
         "kubernetes" => {
             let own = of_pods.iter().chain(&of_both);
-            refuse(kind, own, of_containers.iter().chain(&of_others))?;
+            let others = of_containers.iter().chain(&of_others).chain(&of_slurm);
+            refuse(kind, own, others)?;
             pod(table).map(|settings| Some(PlaceKind::Kubernetes(settings)))
         }
         // Theirs are their own business.
         "pipe" | "ssh" => {
-            let others = of_containers.iter().chain(&of_pods).chain(&of_both);
+            let others = of_containers
+                .iter()
+                .chain(&of_pods)
+                .chain(&of_both)
+                .chain(&of_slurm);
             refuse(kind, std::iter::empty(), others)?;
             Ok(None)
         }

@@ -181,7 +181,7 @@ impl SessionTurn {
                 run.ended_by = Some(by);
                 run.session_reset = Some(match by {
                     EndedBy::Timeout => Reset::TimedOut,
-                    EndedBy::Cancel => Reset::Cancelled,
+                    EndedBy::Cancel | EndedBy::Place => Reset::Cancelled,
                 });
                 Ok(TurnOutcome::Ran(Box::new(run)))
             }

@@ -68,6 +68,7 @@ pub(crate) fn ending(job: &Job) -> String {
     match job.ended_by {
         Some(EndedBy::Timeout) => format!("ended by its time limit ({how})"),
         Some(EndedBy::Cancel) => format!("ended on request ({how})"),
+        Some(EndedBy::Place) => format!("ended with its place ({how})"),
         None => how,
     }
 }

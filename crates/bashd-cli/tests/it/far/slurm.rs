@@ -1,0 +1,658 @@
+//! Allocations of Slurm as places, on three nodes (`bashd_testkit::SlurmRig`): what goes wrong with
+//! them (8 to 11 of `docs/places-faults.md`), in Slurm's own words, under both ways by which it
+//! finds processes, and what is never made up.
+//!
+//! All of it with `./test --with slurm`; without that one case runs.
+
+use super::{Driven, error_of, wait_until};
+use bashd::jobs::FarJobs;
+use bashd::place::{PlaceKind, PlaceSettings, SlurmSettings, SlurmSharing};
+use bashd::{Call, Config, Engine, Event, KeeperSource, Reply, Request, Surroundings};
+use bashd_testkit::processes::{self, Process};
+use bashd_testkit::{Home, Proctrack, SlurmRig, loudly, repeat};
+use serde_json::{Value, json};
+use std::future::Future;
+use std::io::Write;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A cluster, and a home here from which its allocations are places.
+struct Cluster {
+    runtime: Driven,
+    rig: SlurmRig,
+    home: Home,
+}
+
+/// How the rest of a call ends.
+type Rest = tokio::task::JoinHandle<Reply>;
+
+fn whole(track: Proctrack) -> Option<Cluster> {
+    if !repeat::is_soak() && std::env::var_os("BASHD_TEST_SLURM").is_none() {
+        loudly("Slurm: only the smoke case (./test --with slurm has the whole)");
+        return None;
+    }
+    any(track)
+}
+
+fn any(track: Proctrack) -> Option<Cluster> {
+    let home = Home::new().keeping_in_state(&["outpost", "places"]);
+    Some(Cluster {
+        rig: SlurmRig::start(track)?,
+        runtime: Driven::new(),
+        home,
+    })
+}
+
+impl Cluster {
+    fn engine(&self, set: impl FnOnce(&mut SlurmSettings)) -> Engine {
+        let mut settings = SlurmSettings::default();
+        settings.bin = Some(env!("CARGO_BIN_EXE_bashd").to_owned());
+        settings.state_dir = Some(self.rig.shared());
+        settings.sharing = SlurmSharing::Shared;
+        settings.cpus = Some(8);
+        set(&mut settings);
+        let mut place = PlaceSettings::new("far", PlaceKind::Slurm(settings));
+        place.patience = Duration::from_secs(30);
+        place.connect = Duration::from_secs(10);
+        let mut config = Config::new(self.home.state());
+        config.places = vec![place];
+        let surroundings = Surroundings {
+            cwd: self.home.workspace(),
+            env: self.rig.env(self.home.env()),
+        };
+        let made = async { Engine::new(config, surroundings, KeeperSource::Hook) };
+        self.wait(made).unwrap()
+    }
+
+    fn wait<T>(&self, what: impl Future<Output = T>) -> T {
+        self.runtime.handle.block_on(what)
+    }
+
+    fn run(&self, engine: &Engine, command: &str) -> Reply {
+        self.wait(engine.run(Request::new(command).on("far")))
+    }
+
+    /// Begins a command, and comes back once it has said so.
+    fn begin(&self, engine: &Engine, command: &str) -> Rest {
+        let mut running = {
+            let _inside = self.runtime.handle.enter();
+            engine.stream(Request::new(format!("echo begun; {command}")).on("far"))
+        };
+        self.wait(async {
+            while let Some(event) = running.next().await {
+                assert!(!matches!(event, Event::Finished(_)), "{event:?}");
+                if matches!(event, Event::Output { .. }) {
+                    break;
+                }
+            }
+        });
+        self.runtime.spawn(async move {
+            loop {
+                match running.next().await {
+                    Some(Event::Finished(reply)) => return *reply,
+                    Some(_) => {}
+                    None => panic!("no reply"),
+                }
+            }
+        })
+    }
+
+    fn end(&self, rest: Rest) -> Reply {
+        self.wait(rest).unwrap()
+    }
+
+    /// The job of ours that runs now.
+    fn job(&self) -> String {
+        let asked = [
+            "squeue",
+            "--noheader",
+            "--name=bashd",
+            "--states=R",
+            "--format=%A",
+        ];
+        let told = self.rig.client_says(&asked);
+        told.lines().next_back().expect("a job runs").to_owned()
+    }
+
+    fn carriers() -> Vec<Process> {
+        let mut below = processes::below_this_one();
+        below.retain(|one| one.command.contains("--unbuffered") && one.state != 'Z');
+        below
+    }
+
+    /// That nothing is left of any allocation.
+    fn nothing_is_left(&self) {
+        let begun = Instant::now();
+        loop {
+            let left = self.rig.on_nodes();
+            if left.is_empty() {
+                return;
+            }
+            let seconds = begun.elapsed().as_secs();
+            assert!(seconds < 20, "left: {left:#?}\n{}", self.rig.logs());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn lines(&self, file: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.rig.shared().join(file)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The configuration of the binary.
+    fn configure(&self, more: &str) {
+        let (bin, state) = (env!("CARGO_BIN_EXE_bashd"), self.rig.shared());
+        let text = format!(
+            "[places.far]\nkind = 'slurm'\nbin = '{bin}'\nstate_dir = '{}'\ncpus = 8\n\
+             allocation = 'shared'\n{more}",
+            state.display()
+        );
+        std::fs::write(self.home.config().join("config.toml"), text).unwrap();
+    }
+
+    fn bashd(&self, words: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bashd"));
+        command
+            .args(words)
+            .env_clear()
+            .envs(self.rig.env(self.home.env()));
+        command.current_dir(self.home.workspace());
+        command
+    }
+
+    /// `bashd map`, whose items are these numbers, in three nodes.
+    fn map(&self, words: &[&str], items: u32) -> std::process::Child {
+        let all = [&["map", "--json", "--on", "far"], words].concat();
+        let mut map = self.bashd(&all);
+        let mut map = map
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let items: String = (1..=items).map(|item| format!("{item}\n")).collect();
+        map.stdin
+            .take()
+            .unwrap()
+            .write_all(items.as_bytes())
+            .unwrap();
+        map
+    }
+}
+
+/// Results of a map, without its counts.
+fn results(map: std::process::Child) -> Vec<Value> {
+    let told = map.wait_with_output().unwrap();
+    let lines = String::from_utf8(told.stdout).unwrap();
+    let all = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let all: Vec<Value> = all.collect();
+    all.into_iter()
+        .filter(|line| line["number"].is_u64())
+        .collect()
+}
+
+fn assert_lost(reply: &Reply, word: &str) {
+    let error = error_of(reply);
+    let known = "it is not known how the command ended at the place `far`";
+    assert!(
+        error.contains(known) && error.contains(word),
+        "{word}: {error}"
+    );
+}
+
+/// That an end is either what a keeper saw when Slurm ended it, or not known; in Slurm's word.
+fn assert_over(reply: &Reply) {
+    assert_eq!(
+        (reply.exit_code, reply.timed_out),
+        (None, false),
+        "{reply:?}"
+    );
+    let text = format!("{} {:?}", reply.text, reply.error);
+    assert!(text.contains("Slurm says of job"), "{text}");
+    assert!(
+        reply.error.is_some() || reply.ended_by.as_deref() == Some("place"),
+        "{reply:?}"
+    );
+}
+
+fn both() -> [Proctrack; 2] {
+    [Proctrack::Linuxproc, Proctrack::Cgroup]
+}
+
+#[test]
+fn an_allocation_runs_commands_on_its_nodes_and_leaves_nothing() {
+    let Some(cluster) = any(Proctrack::Linuxproc) else {
+        return;
+    };
+    let engine = cluster.engine(|settings| settings.nodes = Some(3));
+    let reply = cluster.run(&engine, "echo oops >&2; echo $SLURM_JOB_ID; exit 3");
+    let output = format!("oops\n{}\n", cluster.job());
+    assert_eq!(
+        (reply.exit_code, &*reply.output),
+        (Some(3), &*output),
+        "{reply:?}"
+    );
+    let job = cluster.job();
+    drop(engine);
+    cluster.rig.client_says(&["scancel", &job]);
+    cluster.nothing_is_left();
+}
+
+#[test]
+fn fault_08_a_node_that_fails_is_lost_in_slurms_word_and_has_no_second_life() {
+    for track in both() {
+        let Some(mut cluster) = whole(track) else {
+            return;
+        };
+        let shared = cluster.rig.shared();
+        let engine = cluster.engine(|_| {});
+        let count = format!("echo life >>{}/lives; sleep 600", shared.display());
+        let rest = cluster.begin(&engine, &count);
+        let node = cluster
+            .rig
+            .client_says(&["squeue", "--noheader", "--format=%N"]);
+        cluster.rig.kill(&format!("node {node}"));
+        assert_lost(&cluster.end(rest), "NODE_FAIL");
+        // The next call has another allocation.
+        assert_eq!(cluster.run(&engine, "exit 4").exit_code, Some(4));
+        cluster.rig.start_again(&format!("node {node}"));
+        assert_eq!(cluster.lines("lives"), ["life"]);
+        // Only Slurm's daemon of a node: what it started goes on, until Slurm gives the node up.
+        let rest = cluster.begin(&engine, "sleep 600");
+        let job = cluster.job();
+        let node = [
+            "squeue",
+            "--noheader",
+            &format!("--job={job}"),
+            "--format=%N",
+        ];
+        let node = cluster.rig.client_says(&node);
+        cluster.rig.kill(&format!("slurmd {node}"));
+        let reply = cluster.end(rest);
+        assert_eq!(reply.exit_code, None, "{reply:?}");
+        assert_lost(&reply, "NODE_FAIL");
+        cluster.rig.start_again(&format!("slurmd {node}"));
+        drop(engine);
+        cluster.nothing_is_left();
+    }
+}
+
+#[test]
+fn fault_09_a_controller_or_munge_that_is_away_changes_nothing_and_is_no_verdict() {
+    for track in both() {
+        let Some(mut cluster) = whole(track) else {
+            return;
+        };
+        let engine = cluster.engine(|_| {});
+        let rest = cluster.begin(&engine, "sleep 3; exit 5");
+        cluster.rig.kill("slurmctld");
+        cluster.rig.kill("munged");
+        // A warm call needs neither.
+        assert_eq!(cluster.run(&engine, "exit 6").exit_code, Some(6));
+        assert_eq!(cluster.end(rest).exit_code, Some(5));
+        // Without a carrier, nothing is known until they are back.
+        let rest = cluster.begin(&engine, "sleep 1; exit 7");
+        Cluster::carriers().iter().for_each(Process::kill);
+        let other = cluster.engine(|settings| settings.cpus = Some(2));
+        let reply = cluster.run(&other, "true");
+        let error = error_of(&reply);
+        assert!(
+            error.contains("squeue") || error.contains("Slurm"),
+            "{error}"
+        );
+        cluster.rig.start_again("munged");
+        cluster.rig.start_again("slurmctld");
+        assert_eq!(cluster.end(rest).exit_code, Some(7));
+        cluster.rig.client_says(&["scancel", "--name=bashd"]);
+        cluster.nothing_is_left();
+    }
+}
+
+#[test]
+fn fault_10_who_ends_an_allocation_is_told_in_slurms_word() {
+    for track in both() {
+        let Some(cluster) = whole(track) else { return };
+        let engine = cluster.engine(|_| {});
+        // Asked to end, a command may say so; its status is what its keeper saw.
+        let rest = cluster.begin(&engine, "trap 'echo bye; exit 9' TERM; sleep 600 & wait");
+        cluster.rig.client_says(&["scancel", &cluster.job()]);
+        let reply = cluster.end(rest);
+        assert_eq!(reply.ended_by.as_deref(), Some("place"), "{reply:?}");
+        assert!(reply.text.contains("Slurm says of job"), "{}", reply.text);
+        assert!(reply.output.contains("bye"), "{reply:?}");
+        cluster.nothing_is_left();
+        // By KILL, nobody can say anything.
+        let rest = cluster.begin(&engine, "sleep 600");
+        cluster
+            .rig
+            .client_says(&["scancel", "--full", "--signal=KILL", &cluster.job()]);
+        assert_over(&cluster.end(rest));
+        cluster.nothing_is_left();
+        // By who has a right to its node.
+        let engine = cluster.engine(|settings| settings.nodes = Some(3));
+        let rest = cluster.begin(&engine, "sleep 600");
+        let urgent = [
+            "sbatch",
+            "--partition=urgent",
+            "--exclusive",
+            "--nodes=3",
+            "--wrap=sleep 2",
+        ];
+        cluster.rig.client_says(&urgent);
+        let reply = cluster.end(rest);
+        assert_eq!(
+            (reply.exit_code, reply.timed_out),
+            (None, false),
+            "{reply:?}"
+        );
+        let text = format!("{} {:?}", reply.text, reply.error);
+        assert!(
+            text.contains("PREEMPTED") || text.contains("Slurm says of job"),
+            "{text}"
+        );
+        // An admin who gives it back to the queue: no order is carried out twice.
+        let engine = cluster.engine(|settings| settings.cpus = Some(4));
+        let file = cluster.rig.shared().join("requeued");
+        let rest = cluster.begin(
+            &engine,
+            &format!("echo life >>{}; sleep 600", file.display()),
+        );
+        let job = cluster.job();
+        cluster
+            .rig
+            .client_says(&["scontrol", "update", &format!("JobId={job}"), "Requeue=1"]);
+        cluster.rig.client_says(&["scontrol", "requeue", &job]);
+        let reply = cluster.end(rest);
+        assert_eq!(
+            (reply.exit_code, reply.timed_out),
+            (None, false),
+            "{reply:?}"
+        );
+        let again = [
+            "squeue",
+            "--noheader",
+            "--states=all",
+            "--format=%T",
+            &format!("--job={job}"),
+        ];
+        wait_until("its second life", || {
+            matches!(
+                &*cluster.rig.client_says(&again),
+                "FAILED" | "CANCELLED" | "PREEMPTED"
+            )
+        });
+        assert_eq!(cluster.lines("requeued"), ["life"]);
+        cluster.nothing_is_left();
+    }
+}
+
+#[test]
+fn fault_10_an_allocation_whose_time_is_over_is_told_in_time() {
+    let Some(cluster) = whole(Proctrack::Linuxproc) else {
+        return;
+    };
+    let engine = cluster.engine(|settings| settings.time = Some("1:00".to_owned()));
+    // Its end is told a minute ahead, which here is at once.
+    let reply = cluster.run(&engine, "sleep 600");
+    assert_eq!(
+        (reply.exit_code, reply.timed_out),
+        (None, false),
+        "{reply:?}"
+    );
+    let text = format!("{} {:?}", reply.text, reply.error);
+    assert!(text.contains("Slurm"), "{text}");
+    cluster.nothing_is_left();
+}
+
+#[test]
+fn fault_11_nothing_outlives_its_allocation_however_slurm_finds_processes() {
+    for track in both() {
+        let Some(cluster) = whole(track) else { return };
+        for signal in ["TERM", "KILL"] {
+            let engine = cluster.engine(|_| {});
+            // A job of ours, a session, and what leaves its parents behind.
+            let job = Request::new("(setsid sleep 600 &) ; sleep 600")
+                .on("far")
+                .background();
+            let reply = cluster.wait(engine.run(job));
+            assert!(reply.job.is_some(), "{reply:?}");
+            let given = Request::new("").profile("anthropic-bash").on("far");
+            let input = json!({ "command": "(setsid sleep 700 >/dev/null 2>&1 &)" }).to_string();
+            cluster.wait(engine.run(Call::json(input, given)));
+            assert!(cluster.rig.on_nodes().len() > 4);
+            let job = cluster.job();
+            match signal {
+                "TERM" => cluster.rig.client_says(&["scancel", &job]),
+                _ => cluster
+                    .rig
+                    .client_says(&["scancel", "--full", "--signal=KILL", &job]),
+            };
+            cluster.nothing_is_left();
+        }
+    }
+}
+
+#[test]
+fn an_allocation_waits_in_the_queue_and_is_given_back() {
+    let Some(cluster) = whole(Proctrack::Linuxproc) else {
+        return;
+    };
+    let blocker = [
+        "sbatch",
+        "--parsable",
+        "--exclusive",
+        "--nodes=3",
+        "--wrap=sleep 600",
+    ];
+    let blocker = cluster.rig.client_says(&blocker);
+    let running = [
+        "squeue",
+        "--noheader",
+        "--format=%T",
+        &format!("--job={blocker}"),
+    ];
+    wait_until("who blocks", || {
+        cluster.rig.client_says(&running) == "RUNNING"
+    });
+    let engine = cluster.engine(|settings| settings.queue = Some(Duration::from_secs(3)));
+    let mut running = {
+        let _inside = cluster.runtime.handle.enter();
+        engine.stream(Request::new("true").on("far"))
+    };
+    let (mut told, mut reply) = (Vec::new(), None);
+    cluster.wait(async {
+        while let Some(event) = running.next().await {
+            match event {
+                Event::Preparing { text } => told.push(text),
+                Event::Finished(ended) => reply = Some(ended),
+                _ => {}
+            }
+        }
+    });
+    let told = told.join("\n");
+    assert!(
+        told.contains("waiting in the queue of main: Resources"),
+        "{told}"
+    );
+    let reply = reply.unwrap();
+    let error = error_of(&reply);
+    assert!(
+        error.contains("it did not start within 3 s, and was given back"),
+        "{error}"
+    );
+    wait_until("that it is given back", || {
+        let asked = ["squeue", "--noheader", "--name=bashd", "--format=%A"];
+        cluster.rig.client_says(&asked).is_empty()
+    });
+    cluster.rig.client_says(&["scancel", &blocker]);
+}
+
+#[test]
+fn a_map_over_three_nodes_loses_what_ran_on_one_that_fails_and_nothing_else() {
+    for track in both() {
+        let Some(mut cluster) = whole(track) else {
+            return;
+        };
+        cluster.configure("nodes = 3\n");
+        let log = cluster.rig.shared().join("items");
+        let command = format!(
+            "echo {{}} >>{}; sleep 0.3; n={{}}; echo $((n * 2))",
+            log.display()
+        );
+        let map = cluster.map(&[&command], 200);
+        wait_until("half of it", || cluster.lines("items").len() > 60);
+        let node = cluster.rig.nodes[1].clone();
+        cluster.rig.kill(&format!("node {node}"));
+        let results = results(map);
+        assert_eq!(results.len(), 200);
+        let mut lost = 0;
+        for result in &results {
+            if result["state"] == "lost" {
+                lost += 1;
+                let error = result["error"].as_str().unwrap();
+                assert!(error.contains("Slurm says of job"), "{error}");
+                continue;
+            }
+            let doubled = result["number"].as_u64().unwrap() * 2;
+            assert_eq!(result["output"], format!("{doubled}\n"), "{result}");
+        }
+        assert!((1..=24).contains(&lost), "{lost} lost");
+        let mut begun = cluster.lines("items");
+        begun.sort();
+        let count = begun.len();
+        begun.dedup();
+        assert_eq!(begun.len(), count, "an item began twice");
+        cluster.rig.client_says(&["scancel", &cluster.job()]);
+        cluster.nothing_is_left();
+    }
+}
+
+#[test]
+fn a_map_survives_its_own_death_its_controllers_and_the_end_of_its_allocation() {
+    let Some(mut cluster) = whole(Proctrack::Linuxproc) else {
+        return;
+    };
+    cluster.configure("nodes = 3\n");
+    let log = cluster.rig.shared().join("items");
+    let command = format!("echo {{}} >>{}; sleep 0.3; echo {{}}", log.display());
+    let mut map = cluster.map(&["--name", "all", &command], 200);
+    wait_until("a part of it", || cluster.lines("items").len() > 40);
+    cluster.rig.kill("munged");
+    cluster.rig.kill("slurmctld");
+    map.kill().unwrap();
+    map.wait().unwrap();
+    cluster.rig.start_again("munged");
+    cluster.rig.start_again("slurmctld");
+    let words = ["map", "--json", "--resume", "all"];
+    let map = cluster
+        .bashd(&words)
+        .stdout(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("more of it", || cluster.lines("items").len() > 120);
+    let job = cluster.job();
+    cluster.rig.client_says(&["scancel", &job]);
+    let results = results(map);
+    assert_eq!(results.len(), 200, "{results:?}");
+    let mut begun = cluster.lines("items");
+    begun.sort();
+    let count = begun.len();
+    begun.dedup();
+    assert_eq!(begun.len(), count, "an item began twice");
+    for result in &results {
+        match result["state"].as_str() {
+            Some("done") => assert_eq!(
+                result["output"],
+                format!("{}\n", result["item"].as_str().unwrap())
+            ),
+            Some("lost") => {}
+            _ => panic!("{result}"),
+        }
+    }
+    let last = cluster.job();
+    assert_ne!(last, job, "it went on in another allocation");
+    cluster.rig.client_says(&["scancel", &last]);
+    cluster.nothing_is_left();
+}
+
+#[test]
+fn an_agent_works_on_an_allocation_with_a_session_a_job_and_a_map() {
+    let Some(cluster) = whole(Proctrack::Cgroup) else {
+        return;
+    };
+    let engine = cluster.engine(|settings| {
+        settings.nodes = Some(3);
+        settings.gpus = Some(1);
+        settings.memory = Some(1 << 30);
+    });
+    let command = |text: &str| {
+        let given = Request::new("").profile("anthropic-bash").on("far");
+        cluster.wait(engine.run(Call::json(json!({ "command": text }).to_string(), given)))
+    };
+    let task = cluster.rig.shared().join("task");
+    let begun = command(&format!("mkdir -p {0} && cd {0} && X=kept", task.display()));
+    assert!(!begun.is_error, "{begun:?}");
+    Cluster::carriers().iter().for_each(Process::kill);
+    let reply = command("pwd; echo $X; echo ${CUDA_VISIBLE_DEVICES:-none}");
+    assert_eq!(
+        reply.output,
+        format!("{}\nkept\n0\n", task.display()),
+        "{reply:?}"
+    );
+    let job = Request::new("echo out; sleep 1; exit 8")
+        .on("far")
+        .background();
+    let reply = cluster.wait(engine.run(job));
+    let known = FarJobs::of(&Config::new(cluster.home.state())).list();
+    let job = known
+        .last()
+        .unwrap_or_else(|| panic!("no job: {reply:?}"))
+        .alias
+        .clone();
+    // Its name has Slurm's number and the node.
+    let number = cluster.job();
+    assert!(job.starts_with(&format!("far/{number}.n")), "{job}");
+    let asked = |asked: Value| {
+        let defaults = Request::new("").profile("default");
+        cluster.wait(engine.job(Call::json(asked.to_string(), defaults)))
+    };
+    let reply = asked(json!({ "action": "wait", "job": job, "timeout": 20 }));
+    assert_eq!(reply.result["jobs"][0]["exit_code"], 8, "{reply:?}");
+    cluster.configure("nodes = 3\n");
+    let map = cluster.map(&["echo {} $SLURMD_NODENAME"], 200);
+    let results = results(map);
+    assert_eq!(results.len(), 200);
+    let mut nodes: Vec<&str> = Vec::new();
+    for result in &results {
+        assert_eq!(result["state"], "done", "{result}");
+        let output = result["output"].as_str().unwrap().trim();
+        nodes.push(output.split_once(' ').unwrap().1);
+    }
+    nodes.sort_unstable();
+    nodes.dedup();
+    assert_eq!(nodes.len(), 3, "by load: {nodes:?}");
+    // What a job wrote is read after the end of its allocation.
+    cluster.rig.client_says(&["scancel", &number]);
+    wait_until("the end", || {
+        let state = [
+            "squeue",
+            "--noheader",
+            "--format=%T",
+            &format!("--job={number}"),
+            "--states=all",
+        ];
+        cluster.rig.client_says(&state) == "CANCELLED"
+    });
+    let reply = asked(json!({ "action": "output", "job": job }));
+    assert!(reply.text.contains("out"), "{reply:?}");
+    for job in cluster
+        .rig
+        .client_says(&["squeue", "--noheader", "--format=%A"])
+        .lines()
+    {
+        cluster.rig.client_says(&["scancel", job]);
+    }
+    cluster.nothing_is_left();
+}

@@ -59,7 +59,6 @@ use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
 use crate::running::Running;
 use crate::script::Script;
-use crate::urls::Expanded;
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
 use drafting::{BeforeStart, DraftParts, LONG_COMMAND};
@@ -363,9 +362,7 @@ impl EngineCore {
         let (asking, is_away) = (&mut *expanded, destination.is_some());
         let judged = self.judged_with_effects(profile, asking, entry, is_away);
         let (judgement, about_effects) = judged.await?;
-        let Expanded {
-            request, command, ..
-        } = &*expanded;
+        let (request, command) = (&expanded.request, &expanded.command);
         let asked = permission::asked(command, (entry, call.came), (request, &accepted));
         let whose = (profile, request, (call, &*owner));
         let permitted = self.permitted(&judgement, asked, whose, ticket);

@@ -8,7 +8,7 @@ use crate::changes::Effects;
 use crate::config::Preset;
 use crate::errand;
 use crate::error::{Error, ErrorKind};
-use crate::exec::{OutputWatch, PlanOutcome, TurnTicket};
+use crate::exec::{OutputWatch, PlanOutcome, RunFailure, TurnTicket};
 use crate::guard::Judgement;
 use crate::jobs::FarJob;
 use crate::ledger::LedgerEntry;
@@ -237,19 +237,7 @@ impl EngineCore {
         let veil = self.veil_of(profile);
         let FarEnd { outline, run } = Box::pin(carried_out(call, &veil, watch)).await;
         drop(ticket);
-        match &run {
-            Ok(PlanOutcome::Backgrounded(job)) => {
-                let names = (job.id.clone(), job.alias.clone());
-                let job = FarJob::begun(names, &owner_of(&request), &request.command);
-                self.note_begun(&place.settings.name, job);
-            }
-            Ok(PlanOutcome::Ended(run)) => {
-                if let Some(directory) = &run.began_in {
-                    directory.clone_into(&mut entry.cwd);
-                }
-            }
-            Err(_) => {}
-        }
+        self.note_away(&place.settings.name, &run, &request, &mut entry.cwd);
         let outline = outline.map_or_else(
             || Outline::unplanned(&request, command, limits),
             |outline| *outline,
@@ -266,6 +254,29 @@ impl EngineCore {
         // The outpost need not keep what nobody will ask for.
         place.flush().await;
         Ok(ending)
+    }
+
+    /// Notes what went on at a place as a job, or in which directory it was.
+    fn note_away(
+        &self,
+        place: &str,
+        run: &Result<PlanOutcome, RunFailure>,
+        request: &Request,
+        cwd: &mut PathBuf,
+    ) {
+        match run {
+            Ok(PlanOutcome::Backgrounded(job)) => {
+                let names = (job.id.clone(), job.alias.clone());
+                let job = FarJob::begun(names, &owner_of(request), &request.command);
+                self.note_begun(place, job);
+            }
+            Ok(PlanOutcome::Ended(run)) => {
+                if let Some(directory) = &run.began_in {
+                    directory.clone_into(cwd);
+                }
+            }
+            Err(_) => {}
+        }
     }
 
     /// What an order says besides its call.

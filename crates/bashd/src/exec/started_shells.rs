@@ -237,7 +237,7 @@ mod tests {
         }
         let end = shells.end().unwrap();
         assert_eq!(end, last + QUIET);
-        shells.let_go_of_many(end - Duration::from_millis(1));
+        shells.let_go_of_many(end.checked_sub(Duration::from_millis(1)).unwrap());
         assert_eq!(shells.waiting.len(), 5);
         shells.let_go_of_many(end);
         assert_eq!((shells.waiting.len(), shells.end()), (1, None));

@@ -545,19 +545,13 @@ impl FarPlace {
             Error::new(ErrorKind::Place, text)
         };
         let known = self.slurm.known().running.get(&key).cloned();
-        let (job, nodes) = match known {
-            Some(known) => known,
-            None => {
-                let file = fs::read_to_string(self.allocation_file(&key)).map_err(|_| none())?;
-                let job = file.trim().parse().map_err(|_| none())?;
-                let told = self
-                    .look(job, false)
-                    .await
-                    .ok()
-                    .flatten()
-                    .ok_or_else(none)?;
-                (job, told.nodes)
-            }
+        let (job, nodes) = if let Some(known) = known {
+            known
+        } else {
+            let file = fs::read_to_string(self.allocation_file(&key)).map_err(|_| none())?;
+            let job = file.trim().parse().map_err(|_| none())?;
+            let told = self.look(job, false).await.ok().flatten();
+            (job, told.ok_or_else(none)?.nodes)
         };
         let call = self.choose(job, &nodes, &claim).ok_or_else(none)?;
         Ok(call.1.clone())

@@ -83,7 +83,7 @@ enum Next {
 pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWatch>) -> FarEnd {
     let FarCall {
         place,
-        mut order,
+        order,
         claim,
         longest,
         grace,
@@ -92,30 +92,16 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
     let (id, is_watched) = (order.id.clone(), watch.is_some());
     // Until it was sent it is certain that nothing runs.
     let reached = reach_first(place, &claim, cancel, watch.as_deref_mut()).await;
-    let (link, _there) = match reached {
+    let (mut link, _there) = match reached {
         Ok(reached) => reached,
         Err(failure) => return never_begun(failure),
     };
-    if let (Some(shown), Some(berth)) = (&mut order.shown_at, &link.berth) {
-        // Each node has jobs of its own.
-        *shown = format!("{shown}/{berth}");
-    }
-    let berth = link.berth.clone();
-    let order = ToOutpost::Order(Box::new(order));
-    let mut channel = link.open();
-    if let Err(error) = link.send(channel.number, &order) {
-        return never_begun(Error::io(ErrorKind::Place, "write the order", error).into());
-    }
+    let (order, mut channel, away) = match sent(place, order, &link) {
+        Ok(sent) => sent,
+        Err(error) => return never_begun(error.into()),
+    };
     let boot = link.welcome.boot.clone();
-    let away = Arc::new(OrderedAway {
-        place: Arc::clone(place),
-        id: id.clone(),
-        berth,
-        at: Mutex::new((Arc::clone(&link), channel.number)),
-        is_over: false.into(),
-    });
     let guard = EndsIfDropped(Arc::clone(&away));
-    let mut link = link;
     let mut seen = 0;
     let mut late = Instant::now() + longest + grace + place.settings.patience;
     let mut is_cancelled = false;
@@ -165,21 +151,41 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
                 if link.word.is_some() {
                     late = late.min(Instant::now() + READING_LEFT);
                 }
-                channel = link.open();
-                away.moved(&link, channel.number);
-                // After a new start of the machine nobody can tell whether it was begun.
-                let is_there = link.welcome.boot == boot && link.word.is_none();
-                let may_begin = is_there && !is_cancelled;
-                let order = may_begin.then_some(&order);
-                if let Err(error) = ask_again(&link, channel.number, order, (&id, is_cancelled)) {
-                    return away.unknown(&error.to_string(), is_cancelled);
-                }
+                channel = match away.asked_again(&link, (&order, &boot), is_cancelled) {
+                    Ok(channel) => channel,
+                    Err(unknown) => return *unknown,
+                };
                 if is_watched {
                     link.ask(channel.number, &ToOutpost::NextEvent { after: seen });
                 }
             }
         }
     }
+}
+
+/// Sends an order for the first time.
+fn sent(
+    place: &Arc<FarPlace>,
+    mut order: Order,
+    link: &Arc<Link>,
+) -> Result<(ToOutpost, RunChannel, Arc<OrderedAway>)> {
+    let id = order.id.clone();
+    if let (Some(shown), Some(berth)) = (&mut order.shown_at, &link.berth) {
+        // Each node has jobs of its own.
+        *shown = format!("{shown}/{berth}");
+    }
+    let order = ToOutpost::Order(Box::new(order));
+    let channel = link.open();
+    link.send(channel.number, &order)
+        .map_err(|error| Error::io(ErrorKind::Place, "write the order", error))?;
+    let away = OrderedAway {
+        place: Arc::clone(place),
+        id,
+        berth: link.berth.clone(),
+        at: Mutex::new((Arc::clone(link), channel.number)),
+        is_over: false.into(),
+    };
+    Ok((order, channel, Arc::new(away)))
 }
 
 /// Sends an order once more, or asks what became of it.
@@ -387,6 +393,23 @@ impl OrderedAway {
             NotReached::Late(None) => self.given_up(lost, is_cancelled),
             NotReached::Late(Some(why)) => self.given_up(&format!("{lost}; {why}"), is_cancelled),
         }
+    }
+
+    /// Asks on another carrier what became of it.
+    fn asked_again(
+        &self,
+        link: &Arc<Link>,
+        (order, boot): (&ToOutpost, &str),
+        is_cancelled: bool,
+    ) -> Result<RunChannel, Box<FarEnd>> {
+        let channel = link.open();
+        self.moved(link, channel.number);
+        // After a new start of the machine nobody can tell whether it was begun.
+        let is_there = link.welcome.boot == boot && link.word.is_none();
+        let order = (is_there && !is_cancelled).then_some(order);
+        ask_again(link, channel.number, order, (&self.id, is_cancelled))
+            .map_err(|error| Box::new(self.unknown(&error.to_string(), is_cancelled)))?;
+        Ok(channel)
     }
 
     /// Nothing runs there any more, and nobody knows how it ended.

@@ -134,11 +134,7 @@ impl Sets {
                 request.command = quoted(&words);
             }
             Self::Commands => {
-                request.commands = texts(name, value)?;
-                if request.commands.len() > MOST_COMMANDS {
-                    let detail = format!("`{name}` may have at most {MOST_COMMANDS} commands");
-                    return Err(Refusal::new(RefusalKind::InvalidValue, detail));
-                }
+                request.commands = commands(name, value)?;
                 request.command = request.commands.join("\n");
             }
             Self::MaxTokens => {
@@ -298,6 +294,16 @@ fn bytes(count: u64) -> Option<usize> {
 
 fn milliseconds(name: &str, value: &Value) -> Result<Duration, Refusal> {
     Ok(seconds(name, value)? / 1000)
+}
+
+/// Commands that are run together: not more than anybody needs.
+fn commands(name: &str, value: &Value) -> Result<Vec<String>, Refusal> {
+    let commands = texts(name, value)?;
+    if commands.len() > MOST_COMMANDS {
+        let detail = format!("`{name}` may have at most {MOST_COMMANDS} commands");
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    }
+    Ok(commands)
 }
 
 fn texts(name: &str, value: &Value) -> Result<Vec<String>, Refusal> {

@@ -121,8 +121,8 @@ impl StartedShells {
         last.is_none_or(|last| now.saturating_duration_since(*last) >= QUIET)
     }
 
-    /// Whether fewer wait than should. Those that are confined each have a view, which takes long to
-    /// build: of these only as many wait as always do.
+    /// Whether fewer wait than should. Those that are confined each have a view, which takes long
+    /// to build: of these only as many wait as always do.
     pub(super) fn are_missing(&self) -> bool {
         let Some(like) = &self.like else { return false };
         let most = if like.is_confined() { 0 } else { MOST };

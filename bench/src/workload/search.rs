@@ -157,7 +157,7 @@ fn write(path: &Path, records: u64) -> Result<()> {
             chance % 7,
             serde_json::to_string(&command)?,
             chance % 50,
-            u8::from(chance % 11 == 0),
+            u8::from(chance.is_multiple_of(11)),
             chance % 100_000,
             chance % 1_000_000,
         )?;

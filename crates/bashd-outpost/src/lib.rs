@@ -237,7 +237,7 @@ fn serve(settings: OutpostSettings) -> io::Result<()> {
             if is_leased {
                 lease::told_to_end().await;
             } else {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         };
         outpost::serve(settings, listener, told).await

@@ -299,6 +299,7 @@ pub(crate) struct RunOptions {
 
 /// Carry out what another bashd orders on stdin: what carriers of places run (docs/outpost.md).
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct OutpostOptions {
     /// Be the outpost itself, whose socket is stdin.
     #[arg(long)]

@@ -191,7 +191,7 @@ fn read_there(
     )?;
     let mut page = printer.page();
     let mut shown = CommandOutput::to_stdout();
-    let printed = runtime.block_on(async {
+    let done = runtime.block_on(async {
         loop {
             let FarPart {
                 bytes,
@@ -222,7 +222,7 @@ fn read_there(
         Ok(ExitStatus::Success)
     });
     runtime.shutdown_background();
-    printed
+    done
 }
 
 /// Bytes that a place is asked for at once.

@@ -79,9 +79,9 @@ async fn run(
     let mut told = |event: MapEvent<'_>| match event {
         MapEvent::Result(result) => {
             progress.hide();
-            let printed = print_result(result, as_json, printer);
+            let done = print_result(result, as_json, printer);
             progress.again();
-            printed
+            done
         }
         MapEvent::Failure(result) => {
             progress.line(&failure(result));

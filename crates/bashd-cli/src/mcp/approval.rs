@@ -120,7 +120,10 @@ impl CanBeAsked for CallClient {
     ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> {
         Box::pin(async move {
             match &self.way {
-                Way::Answered(..) if approval.effects.is_some() => ApprovalAnswer::Nobody,
+                // Its command has run, and a second call would run it again.
+                Way::Answered(..) | Way::Later if approval.effects.is_some() => {
+                    ApprovalAnswer::Nobody
+                }
                 Way::Answered(command, answer) if *command == approval.command => *answer,
                 Way::Answered(..) => ApprovalAnswer::Refused,
                 Way::Nobody => ApprovalAnswer::Nobody,
@@ -137,8 +140,6 @@ impl CanBeAsked for CallClient {
                         None => ApprovalAnswer::Nobody,
                     }
                 }
-                // Its command has run, and a second call would run it again.
-                Way::Later if approval.effects.is_some() => ApprovalAnswer::Nobody,
                 Way::Later => {
                     let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                     *open = Some(approval);

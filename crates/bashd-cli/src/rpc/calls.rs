@@ -147,7 +147,7 @@ impl ClientCalls {
                 // A call that is cancelled while it waits needs no turn: nothing runs.
                 () = cancel.cancelled() => Ok(None),
             };
-            carry_out((&engine, &outbox), new, limit, cancel, turn).await;
+            Box::pin(carry_out((&engine, &outbox), new, limit, cancel, turn)).await;
             EndedCall(number)
         });
         Ok(())

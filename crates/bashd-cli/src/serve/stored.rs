@@ -89,16 +89,14 @@ pub(crate) fn read(
     let id = artifact::parse_id(&arguments.id)
         .ok_or_else(|| format!("`{}` is not an address like artifact://3", arguments.id))?;
     let selection = selection(&arguments)?;
-    let (Passage { text, truncated }, about) = match store.stored_there(id).map_err(told)? {
-        Some((there, about)) => {
-            let reading = engine.passage_there(&there, &selection, LIMIT);
-            (Handle::current().block_on(reading).map_err(told)?, about)
-        }
-        None => {
-            let stored = store.open(id).map_err(told)?;
-            let passage = stored.passage(&selection, LIMIT).map_err(told)?;
-            (passage, stored.summary())
-        }
+    let there = store.stored_there(id).map_err(told)?;
+    let (Passage { text, truncated }, about) = if let Some((there, about)) = there {
+        let reading = engine.passage_there(&there, &selection, LIMIT);
+        (Handle::current().block_on(reading).map_err(told)?, about)
+    } else {
+        let stored = store.open(id).map_err(told)?;
+        let passage = stored.passage(&selection, LIMIT).map_err(told)?;
+        (passage, stored.summary())
     };
     let shown = match (text.is_empty(), truncated) {
         (true, _) => "[nothing found]".to_owned(),

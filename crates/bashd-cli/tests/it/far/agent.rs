@@ -152,10 +152,9 @@ fn an_agent_works_on_a_far_machine_by_mcp_without_knowing_it() {
 /// The address of stored output in a reply.
 fn address_in(shown: &str) -> String {
     let address = shown.split_whitespace().find_map(|word| {
-        let at = word.find("artifact://")?;
-        let word = &word[at..];
-        let end = word.find(|c: char| !c.is_ascii_alphanumeric() && !":/".contains(c));
-        Some(word[..end.unwrap_or(word.len())].to_owned())
+        let (_, rest) = word.split_once("artifact://")?;
+        let id = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        Some(format!("artifact://{id}"))
     });
     address.unwrap_or_else(|| panic!("{shown}"))
 }

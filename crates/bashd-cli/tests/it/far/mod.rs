@@ -182,9 +182,8 @@ impl Far {
         let call = (self.runtime).spawn(async move { call.run(request.on("far")).await });
         let begun = self.machine.file("/home/u/begun");
         wait_until("the command", || begun.exists() || call.is_finished());
-        if call.is_finished() && !begun.exists() {
-            panic!("it never began: {:?}", self.wait(call));
-        }
+        let has_begun = begun.exists();
+        assert!(has_begun, "it never began: {:?}", self.wait(call));
         fs::remove_file(begun).unwrap();
         meanwhile();
         self.wait(call).unwrap()

@@ -12,16 +12,15 @@ use std::process::Command;
 /// The blocks of a page in this language, with what its comment says.
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let mut all = sources::all().into_iter();
-    let page = all.find(|source| source.path == page).expect("the page");
+    let page = all.find(|source| source.path == page).unwrap();
     let fence = format!("```{language}\n");
     let begins = page
         .text
         .match_indices(&fence)
         .map(|(at, _)| at + fence.len());
     let block = |at: usize| {
-        let rest = &page.text[at..];
-        let end = rest.find("```").expect("a block ends");
-        rest[..end].to_owned()
+        let (_, rest) = page.text.split_at(at);
+        rest.split_once("```").unwrap().0.to_owned()
     };
     begins.map(block).collect()
 }

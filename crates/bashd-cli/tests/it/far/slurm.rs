@@ -111,7 +111,7 @@ impl Cluster {
             "--format=%A",
         ];
         let told = self.rig.client_says(&asked);
-        told.lines().next_back().expect("a job runs").to_owned()
+        told.lines().next_back().unwrap().to_owned()
     }
 
     fn carriers() -> Vec<Process> {
@@ -169,7 +169,8 @@ impl Cluster {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let items: String = (1..=items).map(|item| format!("{item}\n")).collect();
+        let items: Vec<String> = (1..=items).map(|item| format!("{item}\n")).collect();
+        let items = items.concat();
         map.stdin
             .take()
             .unwrap()

@@ -100,7 +100,7 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What other sandboxes take for the same command, where they are installed: bubblewrap, and the one
+/// What other sandboxes take for the same command, where they are installed: bubblewrap, and that
 /// of Codex.
 fn others(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = Vec::new();

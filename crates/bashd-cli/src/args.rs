@@ -275,8 +275,8 @@ pub(crate) struct RunOptions {
     #[arg(long)]
     pub(crate) stdin_open: bool,
     /// When what the command does to files becomes real: now; undoable, when it ends, for `bashd
-    /// undo`; ask, when you have seen and allowed it; hold, when you apply it. A call can't be earlier
-    /// than configured (docs/effects.md).
+    /// undo`; ask, when you have seen and allowed it; hold, when you apply it. A call can't be
+    /// earlier than configured (docs/effects.md).
     #[arg(long, value_name = "MODE")]
     pub(crate) effects: Option<EffectsName>,
     /// Record when its output comes, for `bashd replay` and `bashd export` (docs/recording.md).

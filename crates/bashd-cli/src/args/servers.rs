@@ -58,7 +58,8 @@ pub(crate) struct Serving {
     #[arg(long, value_name = "PLACE")]
     pub(crate) on: Option<String>,
     /// When what commands do to files becomes real: now; undoable, when they end, for `bashd undo`;
-    /// ask, when you have seen and allowed it; hold, when you apply it. A call can only name a later mode (docs/effects.md).
+    /// ask, when you have seen and allowed it; hold, when you apply it. A call can only name a
+    /// later mode (docs/effects.md).
     #[arg(long, value_name = "MODE")]
     pub(crate) effects: Option<EffectsName>,
     #[command(flatten)]

@@ -48,6 +48,6 @@ __bashd_keep() {
             [[ $__bashd_options == *"$__bashd_line"* ]] || builtin printf '%s\n' "$__bashd_line"
         done
     } 2>/dev/null >|"$__bashd_state.new" && command -p mv -f -- "$__bashd_state.new" "$__bashd_state"
-    builtin printf %s "$PWD" >|"$__bashd_state.directory"
+    builtin printf %s "$PWD" 2>/dev/null >|"$__bashd_state.directory"
     builtin umask "$__bashd_mask"
 }

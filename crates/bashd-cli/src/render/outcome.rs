@@ -2,6 +2,7 @@
 
 use super::{StyledLine, Tone};
 use bashd::Reply;
+use bashd::changes::ChangesSummary;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -106,8 +107,10 @@ pub(crate) struct RunSummary {
     pub(crate) omitted_bytes: u64,
     /// Where all of the output is.
     pub(crate) artifact: Option<String>,
-    /// The message if nothing ran.
+    /// The message if nothing ran, or if what it did was not allowed.
     pub(crate) remark: Option<String>,
+    /// What became of its changes, if they were held or can be undone.
+    pub(crate) changes: Option<String>,
 }
 
 impl RunSummary {
@@ -126,6 +129,7 @@ impl RunSummary {
             omitted_bytes: reply.omitted_bytes,
             artifact: reply.artifact.clone(),
             remark: denied.or_else(|| reply.error.clone()),
+            changes: reply.changes.as_ref().map(ChangesSummary::line),
         }
     }
 
@@ -146,6 +150,8 @@ impl RunSummary {
                     .map(|line| StyledLine::new(Tone::Bad, line)),
             );
         }
+        let changes = self.changes.as_deref().map(super::plain);
+        lines.extend(changes.map(|text| StyledLine::new(Tone::Faint, text)));
         lines.extend(
             self.truncation()
                 .map(|text| StyledLine::new(Tone::Warning, text)),

@@ -44,6 +44,7 @@ fn outcome(state: RunState) -> RunSummary {
         omitted_bytes: 0,
         artifact: None,
         remark: None,
+        changes: None,
     }
 }
 

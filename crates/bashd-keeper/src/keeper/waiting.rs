@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 /// call being served goes first, and in a burst of calls the next one may come sooner.
 const BEFORE_STARTING: Duration = Duration::from_micros(600);
 
-/// How long it holds that a view was found to be what would be built now, for the call that had come
-/// before the look.
+/// How long it holds that a view was found to be what would be built now, for the call that had
+/// come before the look.
 const LOOK_HOLDS: Duration = Duration::from_millis(20);
 
 /// Under what circumstances a keeper was forked.
@@ -222,8 +222,8 @@ impl Keeper {
         })
     }
 
-    /// Whether what waits here sees what a new shell would see. The process that waits is woken, too:
-    /// the core that it will need sleeps.
+    /// Whether what waits here sees what a new shell would see. The process that waits is woken,
+    /// too: the core that it will need sleeps.
     fn has_current_view(&self) -> bool {
         let Some(storage) = &self.storage else {
             return false;

@@ -18,8 +18,8 @@ const DISCARDED: &str = "discarded";
 pub struct ChangesSummary {
     /// By which it is applied, discarded or undone; null if nothing changed, or it is discarded.
     pub id: Option<String>,
-    /// `none`, `held`, `applied`, `undone`, `in_part` or `discarded`; `running` while its command runs,
-    /// `unreadable` if it can't be looked through.
+    /// `none`, `held`, `applied`, `undone`, `in_part` or `discarded`; `running` while its command
+    /// runs, `unreadable` if it can't be looked through.
     pub state: String,
     /// Paths that are new.
     pub created: u64,

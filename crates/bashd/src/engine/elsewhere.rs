@@ -15,7 +15,7 @@ use crate::ledger::LedgerEntry;
 use crate::output::veiled::Veil;
 use crate::place::far_run;
 use crate::place::order::{AlongLimits, Order, OrderParts, OrderTerms, ToldMeanwhile};
-use crate::place::{Claim, FarCall, FarEnd, FarPlace, OrderSettings};
+use crate::place::{CallClaim, FarCall, FarEnd, FarPlace, OrderSettings};
 use crate::plan::confinement::granted::NeededThing;
 use crate::plan::{self, Outline, StdinSource};
 use crate::profile::Profile;
@@ -224,7 +224,7 @@ impl EngineCore {
         let call = FarCall {
             place: &place,
             order: Order::of(parts, terms),
-            claim: Claim {
+            claim: CallClaim {
                 owner: owner_of(&request),
                 id: entry.id.as_str().to_owned(),
                 session: request.session.clone(),

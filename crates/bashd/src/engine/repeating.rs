@@ -14,7 +14,7 @@ use crate::run_id::RunId;
 use std::path::PathBuf;
 
 /// A plan, what became of it, and what it did that somebody must allow.
-pub(super) type CarriedOut = (
+pub(super) type CarriedOutRun = (
     Plan,
     Result<PlanOutcome, RunFailure>,
     Option<ProposedChange>,
@@ -37,7 +37,7 @@ impl EngineCore {
         (id, before): (&RunId, BeforeStart<'_>),
         (request, call): (&Request, &Call),
         mut watch: Option<&mut OutputWatch>,
-    ) -> Result<CarriedOut, Ending> {
+    ) -> Result<CarriedOutRun, Ending> {
         if let Some(watch) = &mut watch {
             watch.behind(plan.veil());
         }

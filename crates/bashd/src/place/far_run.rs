@@ -9,7 +9,7 @@ use super::conclusion::{Along, Conclusion, RunReport};
 use super::link::{Link, RunChannel};
 use super::order::Order;
 use super::wire::{FarEvent, FromOutpost, ToOutpost};
-use super::{Berth, CallThere, Claim, FarPlace};
+use super::{Berth, CallClaim, CallThere, FarPlace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Stream};
 use crate::exec::{BackgroundedRun, OutputWatch, PlanOutcome, Run, RunFailure};
@@ -47,7 +47,7 @@ pub(crate) struct FarCall<'a> {
     pub(crate) place: &'a Arc<FarPlace>,
     pub(crate) order: Order,
     /// For whom the place is reached.
-    pub(crate) claim: Claim,
+    pub(crate) claim: CallClaim,
     /// The time of the command.
     pub(crate) longest: Duration,
     pub(crate) grace: Duration,
@@ -130,7 +130,7 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
                 link.send_first(channel.number, &ToOutpost::Cancel { id: id.clone() });
             }
             Next::Late if link.word.is_some() => {
-                // Whoever still is there has lost its right to be: with the guard it is told to end.
+                // Whoever is still there has no right to be: with the guard it is told to end.
                 return away.over(link.word.as_deref().unwrap_or_default());
             }
             Next::Late => {
@@ -208,7 +208,7 @@ fn ask_again(
 /// Reaches a place for an order.
 async fn reach_first(
     place: &Arc<FarPlace>,
-    claim: &Claim,
+    claim: &CallClaim,
     cancel: &CancellationToken,
     mut watch: Option<&mut OutputWatch>,
 ) -> Result<(Arc<Link>, Option<CallThere>), RunFailure> {

@@ -8,11 +8,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// What may always be on its way: a quarter of a second at 1 Mbit/s.
+/// What may always be on its way, and all that may be before anything is known of the wire: a
+/// quarter of a second at 1 Mbit/s.
 const LEAST: u64 = 32 * 1024;
-
-/// What may be at first, before anything is known of the wire.
-const FIRST: u64 = 64 * 1024;
 
 /// What may be on a fast wire that is long.
 const MOST: u64 = 4 * 1024 * 1024;
@@ -34,8 +32,8 @@ pub(crate) struct Flow {
     sent: u64,
     arrived: u64,
     window: u64,
-    /// When what ends at these bytes was sent.
-    marks: VecDeque<(u64, Instant)>,
+    /// When what ends at these bytes was sent, and how much was on its way then.
+    marks: VecDeque<(u64, Instant, u64)>,
     /// The least time that it took to hear of an arrival.
     way: Option<Duration>,
     /// Where the window was changed last: its effect shows with what is sent after that.
@@ -47,7 +45,7 @@ impl Default for Flow {
         Self {
             sent: 0,
             arrived: 0,
-            window: FIRST,
+            window: LEAST,
             marks: VecDeque::new(),
             way: None,
             changed_at: 0,
@@ -69,7 +67,8 @@ impl Flow {
     /// A frame is being sent.
     pub(crate) fn sends(&mut self, bytes: usize, now: Instant) {
         self.sent += bytes as u64;
-        self.marks.push_back((self.sent, now));
+        let away = self.sent - self.arrived;
+        self.marks.push_back((self.sent, now, away));
     }
 
     /// The other side says how many bytes have arrived there.
@@ -80,23 +79,30 @@ impl Flow {
         }
         self.arrived = arrived;
         let mut newest = None;
-        while let Some((_, at)) = self.marks.pop_front_if(|(end, _)| *end <= arrived) {
-            newest = Some(at);
+        while let Some((_, at, away)) = self.marks.pop_front_if(|(end, ..)| *end <= arrived) {
+            newest = Some((now.saturating_duration_since(at), away));
         }
-        let Some(took) = newest.map(|at| now.saturating_duration_since(at)) else {
+        let Some((took, away)) = newest else {
             return;
         };
-        let way = self.way.map_or(took, |way| way.min(took));
+        let known = self.way;
+        let way = known.map_or(took, |way| way.min(took));
         self.way = Some(way);
-        if arrived < self.changed_at {
+        // The first time is compared with nothing, and what goes out over an empty wire tells
+        // nothing of what waits on a full one.
+        if known.is_none() || away <= self.window / 2 || arrived <= self.changed_at {
             return;
         }
-        let wanted = if took.saturating_sub(way) < WAITS {
-            self.window * 2
+        // So much comes through in the time that it waits too long, or could wait longer.
+        let waited = took.saturating_sub(way);
+        let off = waited.abs_diff(WAITS).as_secs_f64() / took.as_secs_f64().max(1e-6);
+        let off = (away as f64 * off) as u64;
+        let window = if waited < WAITS {
+            self.window + off.min(self.window)
         } else {
-            self.window / 2
+            self.window - off.min(self.window / 2)
         };
-        self.window = wanted.clamp(LEAST, MOST);
+        self.window = window.clamp(LEAST, MOST);
         self.changed_at = self.sent;
     }
 }

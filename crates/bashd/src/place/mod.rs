@@ -8,6 +8,7 @@
 //! carriers.
 
 mod allocations;
+mod applying;
 mod asking;
 pub(crate) mod carrier;
 pub(crate) mod conclusion;
@@ -30,7 +31,7 @@ pub(crate) mod stored;
 mod survey;
 pub(crate) mod wire;
 
-pub(crate) use allocations::{Berth, CallThere, Claim};
+pub(crate) use allocations::{Berth, CallClaim, CallThere};
 pub use container::{ContainerEngine, ContainerSettings};
 pub(crate) use far_run::{FarCall, FarEnd};
 pub use kubernetes::PodSettings;
@@ -170,7 +171,7 @@ impl FarPlace {
     /// The link for a call, and what counts it as under way there.
     pub(crate) async fn link_for_call(
         self: &Arc<Self>,
-        claim: &Claim,
+        claim: &CallClaim,
     ) -> Result<(Arc<Link>, Option<CallThere>)> {
         let Some(settings) = self.of_slurm() else {
             return Ok((self.link().await?, None));
@@ -416,10 +417,10 @@ impl FarPlace {
     pub(crate) async fn facts(self: &Arc<Self>) -> Result<(PlaceFacts, Duration)> {
         let link = match self.of_slurm() {
             Some(_) => {
-                let claim = Claim {
+                let claim = CallClaim {
                     owner: default_owner(),
                     is_bound: true,
-                    ..Claim::default()
+                    ..CallClaim::default()
                 };
                 self.link_for_call(&claim).await?.0
             }

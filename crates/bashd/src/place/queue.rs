@@ -15,7 +15,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// All jobs of ours, or why that is not known.
-pub(super) type Told = Result<Arc<BTreeMap<u64, SlurmJob>>, String>;
+pub(super) type QueueTold = Result<Arc<BTreeMap<u64, SlurmJob>>, String>;
 
 /// What was told last, and when to ask again.
 #[derive(Debug, Default)]
@@ -25,14 +25,14 @@ pub(super) struct SlurmQueue {
 
 #[derive(Debug)]
 struct LastAnswer {
-    told: Told,
+    told: QueueTold,
     at: Instant,
     pause: Duration,
 }
 
 impl SlurmQueue {
     /// What is known now: asked if that is due, or if something has just happened.
-    pub(super) async fn look<A>(&self, is_urgent: bool, ask: impl FnOnce() -> A) -> Told
+    pub(super) async fn look<A>(&self, is_urgent: bool, ask: impl FnOnce() -> A) -> QueueTold
     where
         A: Future<Output = Result<String, String>>,
     {

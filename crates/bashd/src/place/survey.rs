@@ -1,6 +1,6 @@
 //! What a place is like, node by node: an allocation has several, and may be waited for.
 
-use super::allocations::{Berth, Claim};
+use super::allocations::{Berth, CallClaim};
 use super::managed::PlaceFacts;
 use super::{FarPlace, SlurmSharing};
 use crate::error::{Error, Result};
@@ -89,10 +89,10 @@ impl FarPlace {
             // Each item has an allocation of its own: as many as Slurm lets run.
             return Ok(settings.cpus.unwrap_or(1) * settings.node_count());
         }
-        let claim = Claim {
+        let claim = CallClaim {
             owner: owner.to_owned(),
             id: owner.to_owned(),
-            ..Claim::default()
+            ..CallClaim::default()
         };
         let (link, call) = self.link_for_call(&claim).await?;
         let processors = self.facts_over(&link).await?.0.processors;

@@ -215,7 +215,7 @@ typed! {
         more: u64, "How many others there are";
         conflicts: Vec<String>, "Why it was not applied, though it should have been";
     });
-    ChangeState = FieldType::OneOf(&["none", "running", "held", "applied", "undone", "in_part"]);
+    ChangeState = FieldType::OneOf(&["none", "running", "held", "applied", "undone", "in_part", "discarded"]);
     Denied = FieldType::Object(list! {
         rule: String, "Its name";
         message: String, "What it says";

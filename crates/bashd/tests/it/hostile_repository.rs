@@ -81,7 +81,6 @@ async fn no_program_of_a_repository_runs_in_strict() {
         "git blame f.txt",
         "git grep two",
         "git stash list -p",
-        "git log --format=%G?",
         "git ls-files -m",
         "git describe --always --dirty",
         "git diff-files -p",

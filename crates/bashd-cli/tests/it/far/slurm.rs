@@ -5,7 +5,6 @@
 //! All of it with `./test --with slurm`; without that one case runs.
 
 use super::{Driven, error_of, wait_until};
-use bashd::jobs::FarJobs;
 use bashd::place::{PlaceKind, PlaceSettings, SlurmSettings, SlurmSharing};
 use bashd::{Call, Config, Engine, Event, KeeperSource, Reply, Request, Surroundings};
 use bashd_testkit::processes::{self, Process};
@@ -17,16 +16,16 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// A cluster, and a home here from which its allocations are places.
-struct Cluster {
-    runtime: Driven,
-    rig: SlurmRig,
-    home: Home,
+pub(super) struct Cluster {
+    pub(super) runtime: Driven,
+    pub(super) rig: SlurmRig,
+    pub(super) home: Home,
 }
 
 /// How the rest of a call ends.
-type Rest = tokio::task::JoinHandle<Reply>;
+pub(super) type Rest = tokio::task::JoinHandle<Reply>;
 
-fn whole(track: Proctrack) -> Option<Cluster> {
+pub(super) fn whole(track: Proctrack) -> Option<Cluster> {
     if !repeat::is_soak() && std::env::var_os("BASHD_TEST_SLURM").is_none() {
         loudly("Slurm: only the smoke case (./test --with slurm has the whole)");
         return None;
@@ -34,7 +33,7 @@ fn whole(track: Proctrack) -> Option<Cluster> {
     any(track)
 }
 
-fn any(track: Proctrack) -> Option<Cluster> {
+pub(super) fn any(track: Proctrack) -> Option<Cluster> {
     let home = Home::new().keeping_in_state(&["outpost", "places"]);
     Some(Cluster {
         rig: SlurmRig::start(track)?,
@@ -44,7 +43,7 @@ fn any(track: Proctrack) -> Option<Cluster> {
 }
 
 impl Cluster {
-    fn engine(&self, set: impl FnOnce(&mut SlurmSettings)) -> Engine {
+    pub(super) fn engine(&self, set: impl FnOnce(&mut SlurmSettings)) -> Engine {
         let mut settings = SlurmSettings::default();
         settings.bin = Some(env!("CARGO_BIN_EXE_bashd").to_owned());
         settings.state_dir = Some(self.rig.shared());
@@ -64,16 +63,16 @@ impl Cluster {
         self.wait(made).unwrap()
     }
 
-    fn wait<T>(&self, what: impl Future<Output = T>) -> T {
+    pub(super) fn wait<T>(&self, what: impl Future<Output = T>) -> T {
         self.runtime.handle.block_on(what)
     }
 
-    fn run(&self, engine: &Engine, command: &str) -> Reply {
+    pub(super) fn run(&self, engine: &Engine, command: &str) -> Reply {
         self.wait(engine.run(Request::new(command).on("far")))
     }
 
     /// Begins a command, and comes back once it has said so.
-    fn begin(&self, engine: &Engine, command: &str) -> Rest {
+    pub(super) fn begin(&self, engine: &Engine, command: &str) -> Rest {
         let mut running = {
             let _inside = self.runtime.handle.enter();
             engine.stream(Request::new(format!("echo begun; {command}")).on("far"))
@@ -97,12 +96,12 @@ impl Cluster {
         })
     }
 
-    fn end(&self, rest: Rest) -> Reply {
+    pub(super) fn end(&self, rest: Rest) -> Reply {
         self.wait(rest).unwrap()
     }
 
     /// The job of ours that runs now.
-    fn job(&self) -> String {
+    pub(super) fn job(&self) -> String {
         let asked = [
             "squeue",
             "--noheader",
@@ -114,14 +113,14 @@ impl Cluster {
         told.lines().next_back().unwrap().to_owned()
     }
 
-    fn carriers() -> Vec<Process> {
+    pub(super) fn carriers() -> Vec<Process> {
         let mut below = processes::below_this_one();
         below.retain(|one| one.command.contains("--unbuffered") && one.state != 'Z');
         below
     }
 
     /// That nothing is left of any allocation.
-    fn nothing_is_left(&self) {
+    pub(super) fn nothing_is_left(&self) {
         let begun = Instant::now();
         loop {
             let left = self.rig.on_nodes();
@@ -134,13 +133,13 @@ impl Cluster {
         }
     }
 
-    fn lines(&self, file: &str) -> Vec<String> {
+    pub(super) fn lines(&self, file: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.rig.shared().join(file)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
     /// The configuration of the binary.
-    fn configure(&self, more: &str) {
+    pub(super) fn configure(&self, more: &str) {
         let (bin, state) = (env!("CARGO_BIN_EXE_bashd"), self.rig.shared());
         let text = format!(
             "[places.far]\nkind = 'slurm'\nbin = '{bin}'\nstate_dir = '{}'\ncpus = 8\n\
@@ -150,7 +149,7 @@ impl Cluster {
         std::fs::write(self.home.config().join("config.toml"), text).unwrap();
     }
 
-    fn bashd(&self, words: &[&str]) -> std::process::Command {
+    pub(super) fn bashd(&self, words: &[&str]) -> std::process::Command {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bashd"));
         command
             .args(words)
@@ -161,7 +160,7 @@ impl Cluster {
     }
 
     /// `bashd map`, whose items are these numbers, in three nodes.
-    fn map(&self, words: &[&str], items: u32) -> std::process::Child {
+    pub(super) fn map(&self, words: &[&str], items: u32) -> std::process::Child {
         let all = [&["map", "--json", "--on", "far"], words].concat();
         let mut map = self.bashd(&all);
         let mut map = map
@@ -181,7 +180,7 @@ impl Cluster {
 }
 
 /// Results of a map, without its counts.
-fn results(map: std::process::Child) -> Vec<Value> {
+pub(super) fn results(map: std::process::Child) -> Vec<Value> {
     let told = map.wait_with_output().unwrap();
     let lines = String::from_utf8(told.stdout).unwrap();
     let all = lines
@@ -193,7 +192,7 @@ fn results(map: std::process::Child) -> Vec<Value> {
         .collect()
 }
 
-fn assert_lost(reply: &Reply, word: &str) {
+pub(super) fn assert_lost(reply: &Reply, word: &str) {
     let error = error_of(reply);
     let known = "it is not known how the command ended at the place `far`";
     assert!(
@@ -203,7 +202,7 @@ fn assert_lost(reply: &Reply, word: &str) {
 }
 
 /// That an end is either what a keeper saw when Slurm ended it, or not known; in Slurm's word.
-fn assert_over(reply: &Reply) {
+pub(super) fn assert_over(reply: &Reply) {
     assert_eq!(
         (reply.exit_code, reply.timed_out),
         (None, false),
@@ -217,7 +216,7 @@ fn assert_over(reply: &Reply) {
     );
 }
 
-fn both() -> [Proctrack; 2] {
+pub(super) fn both() -> [Proctrack; 2] {
     [Proctrack::Linuxproc, Proctrack::Cgroup]
 }
 
@@ -487,173 +486,4 @@ fn an_allocation_waits_in_the_queue_and_is_given_back() {
         cluster.rig.client_says(&asked).is_empty()
     });
     cluster.rig.client_says(&["scancel", &blocker]);
-}
-
-#[test]
-fn a_map_over_three_nodes_loses_what_ran_on_one_that_fails_and_nothing_else() {
-    for track in both() {
-        let Some(mut cluster) = whole(track) else {
-            return;
-        };
-        cluster.configure("nodes = 3\n");
-        let log = cluster.rig.shared().join("items");
-        let command = format!(
-            "echo {{}} >>{}; sleep 0.3; n={{}}; echo $((n * 2))",
-            log.display()
-        );
-        let map = cluster.map(&[&command], 200);
-        wait_until("half of it", || cluster.lines("items").len() > 60);
-        let node = cluster.rig.nodes[1].clone();
-        cluster.rig.kill(&format!("node {node}"));
-        let results = results(map);
-        assert_eq!(results.len(), 200);
-        let mut lost = 0;
-        for result in &results {
-            if result["state"] == "lost" {
-                lost += 1;
-                let error = result["error"].as_str().unwrap();
-                assert!(error.contains("Slurm says of job"), "{error}");
-                continue;
-            }
-            let doubled = result["number"].as_u64().unwrap() * 2;
-            assert_eq!(result["output"], format!("{doubled}\n"), "{result}");
-        }
-        assert!((1..=24).contains(&lost), "{lost} lost");
-        let mut begun = cluster.lines("items");
-        begun.sort();
-        let count = begun.len();
-        begun.dedup();
-        assert_eq!(begun.len(), count, "an item began twice");
-        cluster.rig.client_says(&["scancel", &cluster.job()]);
-        cluster.nothing_is_left();
-    }
-}
-
-#[test]
-fn a_map_survives_its_own_death_its_controllers_and_the_end_of_its_allocation() {
-    let Some(mut cluster) = whole(Proctrack::Linuxproc) else {
-        return;
-    };
-    cluster.configure("nodes = 3\n");
-    let log = cluster.rig.shared().join("items");
-    let command = format!("echo {{}} >>{}; sleep 0.3; echo {{}}", log.display());
-    let mut map = cluster.map(&["--name", "all", &command], 200);
-    wait_until("a part of it", || cluster.lines("items").len() > 40);
-    cluster.rig.kill("munged");
-    cluster.rig.kill("slurmctld");
-    map.kill().unwrap();
-    map.wait().unwrap();
-    cluster.rig.start_again("munged");
-    cluster.rig.start_again("slurmctld");
-    let words = ["map", "--json", "--resume", "all"];
-    let map = cluster
-        .bashd(&words)
-        .stdout(Stdio::piped())
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_until("more of it", || cluster.lines("items").len() > 120);
-    let job = cluster.job();
-    cluster.rig.client_says(&["scancel", &job]);
-    let results = results(map);
-    assert_eq!(results.len(), 200, "{results:?}");
-    let mut begun = cluster.lines("items");
-    begun.sort();
-    let count = begun.len();
-    begun.dedup();
-    assert_eq!(begun.len(), count, "an item began twice");
-    for result in &results {
-        match result["state"].as_str() {
-            Some("done") => assert_eq!(
-                result["output"],
-                format!("{}\n", result["item"].as_str().unwrap())
-            ),
-            Some("lost") => {}
-            _ => panic!("{result}"),
-        }
-    }
-    let last = cluster.job();
-    assert_ne!(last, job, "it went on in another allocation");
-    cluster.rig.client_says(&["scancel", &last]);
-    cluster.nothing_is_left();
-}
-
-#[test]
-fn an_agent_works_on_an_allocation_with_a_session_a_job_and_a_map() {
-    let Some(cluster) = whole(Proctrack::Cgroup) else {
-        return;
-    };
-    let engine = cluster.engine(|settings| {
-        settings.nodes = Some(3);
-        settings.gpus = Some(1);
-        settings.memory = Some(1 << 30);
-    });
-    let command = |text: &str| {
-        let given = Request::new("").profile("anthropic-bash").on("far");
-        cluster.wait(engine.run(Call::json(json!({ "command": text }).to_string(), given)))
-    };
-    let task = cluster.rig.shared().join("task");
-    let begun = command(&format!("mkdir -p {0} && cd {0} && X=kept", task.display()));
-    assert!(!begun.is_error, "{begun:?}");
-    Cluster::carriers().iter().for_each(Process::kill);
-    let reply = command("pwd; echo $X; echo ${CUDA_VISIBLE_DEVICES:-none}");
-    assert_eq!(
-        reply.output,
-        format!("{}\nkept\n0\n", task.display()),
-        "{reply:?}"
-    );
-    let job = Request::new("echo out; sleep 1; exit 8")
-        .on("far")
-        .background();
-    let reply = cluster.wait(engine.run(job));
-    let known = FarJobs::of(&Config::new(cluster.home.state())).list();
-    let job = known
-        .last()
-        .unwrap_or_else(|| panic!("no job: {reply:?}"))
-        .alias
-        .clone();
-    // Its name has Slurm's number and the node.
-    let number = cluster.job();
-    assert!(job.starts_with(&format!("far/{number}.n")), "{job}");
-    let asked = |asked: Value| {
-        let defaults = Request::new("").profile("default");
-        cluster.wait(engine.job(Call::json(asked.to_string(), defaults)))
-    };
-    let reply = asked(json!({ "action": "wait", "job": job, "timeout": 20 }));
-    assert_eq!(reply.result["jobs"][0]["exit_code"], 8, "{reply:?}");
-    cluster.configure("nodes = 3\n");
-    let map = cluster.map(&["echo {} $SLURMD_NODENAME"], 200);
-    let results = results(map);
-    assert_eq!(results.len(), 200);
-    let mut nodes: Vec<&str> = Vec::new();
-    for result in &results {
-        assert_eq!(result["state"], "done", "{result}");
-        let output = result["output"].as_str().unwrap().trim();
-        nodes.push(output.split_once(' ').unwrap().1);
-    }
-    nodes.sort_unstable();
-    nodes.dedup();
-    assert_eq!(nodes.len(), 3, "by load: {nodes:?}");
-    // What a job wrote is read after the end of its allocation.
-    cluster.rig.client_says(&["scancel", &number]);
-    wait_until("the end", || {
-        let state = [
-            "squeue",
-            "--noheader",
-            "--format=%T",
-            &format!("--job={number}"),
-            "--states=all",
-        ];
-        cluster.rig.client_says(&state) == "CANCELLED"
-    });
-    let reply = asked(json!({ "action": "output", "job": job }));
-    assert!(reply.text.contains("out"), "{reply:?}");
-    for job in cluster
-        .rig
-        .client_says(&["squeue", "--noheader", "--format=%A"])
-        .lines()
-    {
-        cluster.rig.client_says(&["scancel", job]);
-    }
-    cluster.nothing_is_left();
 }

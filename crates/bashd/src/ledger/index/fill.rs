@@ -248,16 +248,16 @@ impl Filling<'_> {
             return Ok(0);
         }
         let mut at = done;
-        let mut lines = Lines::new(&file.file, done, file.size);
+        let mut lines = LedgerLines::new(&file.file, done, file.size);
         while at - done < most {
             let begun = at;
             match lines.next()? {
                 None => break,
-                Some(LineRead::TooLong(bytes)) => {
+                Some(RecordLine::TooLong(bytes)) => {
                     at += bytes;
                     self.damaged += 1;
                 }
-                Some(LineRead::Whole(line)) => {
+                Some(RecordLine::Whole(line)) => {
                     at += line.len() as u64 + 1;
                     if !line.is_empty() {
                         self.add(place(file.month, begun), &line)
@@ -364,27 +364,27 @@ impl Filling<'_> {
 }
 
 /// The whole lines of a file, from a place to its end.
-struct Lines<'a> {
-    reader: BufReader<Part<'a>>,
+struct LedgerLines<'a> {
+    reader: BufReader<LedgerPart<'a>>,
 }
 
 /// A line, without its newline.
-enum LineRead {
+enum RecordLine {
     Whole(Vec<u8>),
     /// So many bytes, with its newline.
     TooLong(u64),
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LedgerLines<'a> {
     fn new(file: &'a File, at: u64, end: u64) -> Self {
-        let part = Part { file, at, end };
+        let part = LedgerPart { file, at, end };
         Self {
             reader: BufReader::with_capacity(1 << 18, part),
         }
     }
 
     /// The next line; `None` at the end, or if the rest is not a whole line yet.
-    fn next(&mut self) -> io::Result<Option<LineRead>> {
+    fn next(&mut self) -> io::Result<Option<RecordLine>> {
         let mut line = Vec::new();
         let mut skipped = 0;
         loop {
@@ -399,9 +399,9 @@ impl<'a> Lines<'a> {
                 let is_whole = skipped == 0;
                 let bytes = skipped + line.len() as u64 + 1;
                 return Ok(Some(if is_whole {
-                    LineRead::Whole(line)
+                    RecordLine::Whole(line)
                 } else {
-                    LineRead::TooLong(bytes)
+                    RecordLine::TooLong(bytes)
                 }));
             }
             if (count as u64) < LONGEST_LINE {
@@ -414,13 +414,13 @@ impl<'a> Lines<'a> {
 }
 
 /// A part of a file, read without moving its place.
-struct Part<'a> {
+struct LedgerPart<'a> {
     file: &'a File,
     at: u64,
     end: u64,
 }
 
-impl Read for Part<'_> {
+impl Read for LedgerPart<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = (self.end.saturating_sub(self.at)).min(buffer.len() as u64) as usize;
         let count = self
@@ -437,7 +437,7 @@ pub(super) fn record_at(files: &mut OpenMonths<'_>, place: i64) -> Option<Record
     let file = files.get(month)?;
     let mut line = Vec::new();
     let size = file.metadata().ok()?.len();
-    let part = Part {
+    let part = LedgerPart {
         file,
         at: offset,
         end: size,

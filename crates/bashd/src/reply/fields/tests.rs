@@ -59,6 +59,7 @@ fn full() -> Reply {
             network: vec![String::new()],
         }),
         place: text(),
+        ended_by: text(),
         connections: vec![Connected {
             host: String::new(),
             count: 1,

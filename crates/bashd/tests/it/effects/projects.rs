@@ -104,6 +104,13 @@ fn cargo_builds_a_crate() {
          printf '[package]\\nname = \"tiny\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n[workspace]\\n[dependencies]\\npart = {{ path = \"lib\" }}\\n' >Cargo.toml; \
          cargo --version"
     );
+    // What is below somebody else's home is hidden from what is held.
+    let look = format!("{path} cargo --version");
+    let is_seen = HoldingEngine::new().run(Request::new(look).effects(Effects::Hold));
+    if is_seen.exit_code != Some(0) {
+        loudly("effects of cargo build are NOT tried: its toolchain is in a home that is hidden");
+        return;
+    }
     tried(
         "cargo build",
         &prepare,

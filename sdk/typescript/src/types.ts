@@ -134,7 +134,7 @@ export interface Changes {
   /** By which it is applied, discarded or undone; null if nothing changed. */
   id: string | null;
   /** Whether it is real. */
-  state: "none" | "running" | "held" | "applied" | "undone" | "in_part";
+  state: "none" | "running" | "held" | "applied" | "undone" | "in_part" | "discarded";
   /** Paths that are new. */
   created: number;
   /** Paths that are others than before. */
@@ -585,6 +585,8 @@ export interface Reply {
   artifact: string | null;
   /** The place at which the command ran, if not here. */
   place: string | null;
+  /** `place`, if that ended the command: an allocation that was over. */
+  ended_by: string | null;
   /** Handle of the background job. */
   job: string | null;
   /** Processes that outlived the call. */

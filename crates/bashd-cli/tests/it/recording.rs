@@ -355,10 +355,10 @@ fn a_replay_at_a_terminal_pauses_goes_on_and_ends_by_its_keys() {
     tmux.until("status-0");
     assert!(has("three"), "{}", tmux.shown());
     // q and Ctrl-C end it where it is.
-    for (key, status) in [("q", "status-0"), ("C-c", "status-130")] {
+    for key in ["q", "C-c"] {
         start("--speed 0.1");
         tmux.keys(&[key]);
-        tmux.until(status);
+        tmux.until("status-0");
         assert!(!has("two"), "{}", tmux.shown());
         // The terminal is as it was: what is typed is shown again.
         tmux.line("echo typed-again");

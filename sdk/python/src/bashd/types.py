@@ -212,7 +212,7 @@ class Changes:
 
     id: str | None
     """By which it is applied, discarded or undone; null if nothing changed."""
-    state: Literal["none", "running", "held", "applied", "undone", "in_part"]
+    state: Literal["none", "running", "held", "applied", "undone", "in_part", "discarded"]
     """Whether it is real."""
     created: int
     """Paths that are new."""
@@ -1018,6 +1018,8 @@ class Reply:
     """Handle of the stored full output."""
     place: str | None
     """The place at which the command ran, if not here."""
+    ended_by: str | None
+    """`place`, if that ended the command: an allocation that was over."""
     job: str | None
     """Handle of the background job."""
     left_behind: list[LeftBehind]
@@ -1066,6 +1068,7 @@ class Reply:
             wall_ms=data["wall_ms"],
             artifact=data["artifact"],
             place=data["place"],
+            ended_by=data["ended_by"],
             job=data["job"],
             left_behind=[LeftBehind.of(one) for one in data["left_behind"]],
             output_unfinished=data["output_unfinished"],

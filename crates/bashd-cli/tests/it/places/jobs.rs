@@ -101,7 +101,10 @@ fn an_end_at_a_place_is_told_unasked_and_once() {
     let begun = ask("bash", &asked);
     assert!(begun.contains("there:bg_2"), "{begun}");
     let waited = ask("job", &json!({ "action": "wait", "job": "there:bg_2" }));
-    assert!(waited.contains("there:bg_2: exited with code 0"), "{waited}");
+    assert!(
+        waited.contains("there:bg_2: exited with code 0"),
+        "{waited}"
+    );
     for _ in 0..5 {
         assert_eq!(
             ask("bash", &here),

@@ -90,9 +90,9 @@ impl WebUnderTest {
 
     /// Reads the link that was printed.
     pub(crate) fn next_token(&mut self) -> String {
-        let line = self.said.next().unwrap().unwrap();
-        let (_, token) = line.rsplit_once("/#").unwrap_or_else(|| panic!("{line}"));
-        token.clone_into(&mut self.token);
+        let mut lines = self.said.by_ref().map(Result::unwrap);
+        let linked = lines.find_map(|line| Some(line.rsplit_once("/#")?.1.to_owned()));
+        self.token = linked.unwrap();
         self.token.clone()
     }
 

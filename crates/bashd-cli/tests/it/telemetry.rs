@@ -60,6 +60,7 @@ fn a_server_sends_a_span_for_each_call() {
     assert_eq!(transcript.code(), Some(0), "{}", transcript.err());
     let mut text = String::new();
     std::io::Read::read_to_string(&mut told, &mut text).unwrap();
+    drop(told);
     assert!(collector.wait().unwrap().success());
     let spans = lines(&text);
     let failed = spans.iter().find(|span| span["status"] == 2).unwrap();

@@ -207,10 +207,10 @@ impl ServedPage {
             let took = begun.elapsed();
             is_over.store(true, Ordering::Relaxed);
             if let Some(following) = following {
-                let asked = following
+                let seen = following
                     .join()
                     .map_err(|_| anyhow::anyhow!("the page failed"))??;
-                ensure!(asked > 1, "the page followed nothing");
+                ensure!(seen > 0, "the page followed nothing");
             }
             written?;
             ensure!(over.exists(), "the flood does not end");
@@ -220,13 +220,12 @@ impl ServedPage {
         Ok(took)
     }
 
-    /// Follows a run's end until it is over; how often it asked.
-    fn follow(&self, id: &str, is_over: &AtomicBool) -> Result<u32> {
-        let (mut at, mut asked) = (0, 0);
+    /// Follows a run's end until it is over; how far it got.
+    fn follow(&self, id: &str, is_over: &AtomicBool) -> Result<u64> {
+        let mut at = 0;
         while !is_over.load(Ordering::Relaxed) {
             let path = format!("/api/runs/{id}/output?at={at}&wait=500&bytes={SLICE}");
             let (head, _) = self.ask(&path, None)?;
-            asked += 1;
             let number = |name: &str| {
                 let line = head
                     .lines()
@@ -245,7 +244,7 @@ impl ServedPage {
             };
             std::thread::sleep(Duration::from_millis(30));
         }
-        Ok(asked)
+        Ok(at)
     }
 }
 

@@ -57,9 +57,14 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
         beside_ssh(bench, &machine, &there)?,
         beside_local(bench, &there, &here)?,
         first(bench, &machine)?,
-        first_with_upload(bench, &machine, &program)?,
         many(bench, &there)?,
     ];
+    // A program for debugging has hundreds of megabytes to send.
+    if bench.effort.choose(true, false) {
+        rows.push(first_with_upload(bench, &machine, &program)?);
+    } else {
+        eprintln!("*** places: a first call with upload is NOT measured in a smoke run");
+    }
     rows.extend(timeouts(bench, &machine, &there, &here)?);
     rows.extend(output(bench, &machine, &here)?);
     rows.extend(far_away(bench, &machine)?);

@@ -2,6 +2,7 @@
 //! when carriers and outposts are killed, lie, or never answer.
 
 mod jobs;
+mod output;
 mod shown;
 mod stalled;
 mod upload;

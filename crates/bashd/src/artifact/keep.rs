@@ -25,7 +25,7 @@ use std::time::Duration;
 const LARGE: u64 = 1024 * 1024;
 
 /// Output of another place up to this size is brought home to be kept.
-const LONGEST_BROUGHT: u64 = 1024 * 1024;
+pub(crate) const LONGEST_BROUGHT: u64 = 1024 * 1024;
 
 /// The output of a finished run.
 pub(crate) struct Output<'a> {
@@ -109,7 +109,8 @@ impl ArtifactStore {
         Some(kept)
     }
 
-    /// Keeps the output of a run at another place, if it is short.
+    /// Keeps the output of a run at another place: what is short is brought here, if that can be
+    /// done in time.
     fn bring_home(
         &self,
         profile: &Profile,
@@ -124,16 +125,14 @@ impl ArtifactStore {
         let source = joined
             .as_ref()
             .map_or(&run.out as &dyn Source, |joined| joined);
-        if source.len() > LONGEST_BROUGHT {
+        let brought = (source.len() <= LONGEST_BROUGHT).then(|| {
+            let of_whom = (&*outline.owner, kind, &outline.veil);
+            self.keep_part(profile, &outline.directory, source, of_whom)
+        });
+        brought.flatten().or_else(|| {
             let there = run.stored_there.clone()?;
-            return self.note_there(profile, outline, source, (there, kind));
-        }
-        self.keep_part(
-            profile,
-            &outline.directory,
-            source,
-            (&outline.owner, kind, &outline.veil),
-        )
+            self.note_there(profile, outline, source, (there, kind))
+        })
     }
 
     /// Remembers where output is stored that is not brought here.
@@ -160,15 +159,16 @@ impl ArtifactStore {
         Some(KeptArtifact::of(&record))
     }
 
-    /// At a place: keeps the output of a run that is too long to be brought to who asked.
+    /// At a place: keeps the output of a run of which who asked gets less than all at once. He may
+    /// not be able to fetch the rest.
     pub(crate) fn keep_there(
         &self,
         profile: &Profile,
         outline: &Outline,
-        run: &Run,
+        (run, sent): (&Run, u64),
     ) -> Option<StoredThere> {
         let length = run.out.len() + run.err.as_ref().map_or(0, Source::len);
-        if length <= LONGEST_BROUGHT {
+        if length <= sent {
             return None;
         }
         let kept = self.keep_run(profile, outline, run, ArtifactKind::Bash)?;

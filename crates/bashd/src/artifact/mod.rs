@@ -34,7 +34,7 @@ mod tests;
 mod times;
 
 pub use grep::Grep;
-pub(crate) use keep::{KeptArtifact, Writers};
+pub(crate) use keep::{KeptArtifact, LONGEST_BROUGHT, Writers};
 pub use passage::Passage;
 pub use reader::{Artifact, Located};
 pub use reads::Read;

@@ -2,7 +2,8 @@
 //! an owner are known to go on there, and each end is passed on once.
 //!
 //! The place says what its model is told, since the output is there, and remembers that it was told
-//! once this side has passed it on. Who is not reached for a while is asked again.
+//! once this side has passed it on. Who is not reached for a while is asked again. An answer that
+//! was under way while the owner was told otherwise counts for nothing: it is asked for anew.
 
 use super::{Engine, EngineCore};
 use crate::errand;
@@ -25,6 +26,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Owners for whom places are asked at a time.
 const MOST_WATCHED: usize = 256;
 
+/// Jobs of an owner at a place that this side remembers having told of until the place knows it.
+const MOST_REMEMBERED: usize = 500;
+
+/// A place, and an owner.
+type Watched = (String, String);
+
 /// What is known of ends at other places.
 #[derive(Debug, Default)]
 pub(super) struct FarEnds {
@@ -34,10 +41,19 @@ pub(super) struct FarEnds {
 
 #[derive(Debug, Default)]
 struct FarEndsState {
-    /// Places that are asked, for whom.
-    watched: BTreeSet<(String, String)>,
-    /// Ends that nobody was told of, by place and owner.
-    untold: BTreeMap<(String, String), EndsThere>,
+    /// Places that are asked, for whom; and whether that owner may have been told since.
+    watched: BTreeMap<Watched, bool>,
+    /// Ends that nobody was told of.
+    untold: BTreeMap<Watched, Untold>,
+    /// Jobs whose owner was told here, which the place may not have heard.
+    told: BTreeMap<Watched, Vec<String>>,
+}
+
+#[derive(Debug)]
+struct Untold {
+    ends: EndsThere,
+    /// Whether a delivery has them.
+    is_taken: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -53,8 +69,7 @@ struct EndsThere {
 #[must_use = "what is not `done` is told again"]
 pub struct FarDelivery {
     engine: Engine,
-    owner: String,
-    ends: Vec<(String, EndsThere)>,
+    ends: Vec<(Watched, EndsThere)>,
 }
 
 impl FarDelivery {
@@ -70,24 +85,55 @@ impl FarDelivery {
     }
 
     /// The owner now knows about them.
-    pub fn done(self) {
+    pub fn done(mut self) {
         let core = &self.engine.0;
-        for (name, ends) in &self.ends {
-            let key = (name.clone(), self.owner.clone());
-            core.far_ends.lock().untold.remove(&key);
-            let ids = ends.jobs.iter().map(|job| job.id.clone()).collect();
-            if let Some(place) = core.place_named(name) {
-                let call = ends.call.clone();
-                tokio::spawn(async move { place.tell_ends_told(call, ids).await });
+        for (key, ends) in std::mem::take(&mut self.ends) {
+            let ids: Vec<String> = ends.jobs.iter().map(|job| job.id.clone()).collect();
+            let mut state = core.far_ends.lock();
+            state.untold.remove(&key);
+            let told = state.told.entry(key.clone()).or_default();
+            told.extend(ids.iter().cloned());
+            let too_many = told.len().saturating_sub(MOST_REMEMBERED);
+            told.drain(..too_many);
+            drop(state);
+            if let Some(place) = core.place_named(&key.0) {
+                tokio::spawn(async move { place.tell_ends_told(ends.call, ids).await });
             }
         }
         core.far_ends.changed.notify_waiters();
     }
 }
 
+impl Drop for FarDelivery {
+    fn drop(&mut self) {
+        let mut state = self.engine.0.far_ends.lock();
+        for (key, _) in &self.ends {
+            if let Some(untold) = state.untold.get_mut(key) {
+                untold.is_taken = false;
+            }
+        }
+    }
+}
+
 impl FarEnds {
     fn lock(&self) -> MutexGuard<'_, FarEndsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Jobs of which the place is to be told that their owner knows.
+    fn told(&self, key: &Watched) -> Vec<String> {
+        self.lock().told.get(key).cloned().unwrap_or_default()
+    }
+
+    /// The place has heard that.
+    fn knows_there(&self, key: &Watched, told: &[String]) {
+        let mut state = self.lock();
+        if let Some(ids) = state.told.get_mut(key) {
+            ids.retain(|id| !told.contains(id));
+            if ids.is_empty() {
+                state.told.remove(key);
+            }
+        }
     }
 }
 
@@ -98,15 +144,18 @@ impl Engine {
             return None;
         }
         self.watch_ends(profile, owner).await;
-        let state = self.0.far_ends.lock();
-        let own = state.untold.iter().filter(|((_, of), _)| of == owner);
-        let ends: Vec<(String, EndsThere)> = own
-            .map(|((place, _), ends)| (place.clone(), ends.clone()))
+        let mut state = self.0.far_ends.lock();
+        let own = state.untold.iter_mut();
+        let own = own.filter(|((_, of), untold)| of == owner && !untold.is_taken);
+        let ends: Vec<(Watched, EndsThere)> = own
+            .map(|(key, untold)| {
+                untold.is_taken = true;
+                (key.clone(), untold.ends.clone())
+            })
             .collect();
         drop(state);
         (!ends.is_empty()).then(|| FarDelivery {
             engine: self.clone(),
-            owner: owner.to_owned(),
             ends,
         })
     }
@@ -121,12 +170,15 @@ impl Engine {
     ) -> Vec<FarJob> {
         loop {
             let changed = self.0.far_ends.changed.notified();
-            let ended = self.ends_there(profile, owner).await;
-            let ended = ended.iter().flat_map(FarDelivery::ended);
-            let ended: Vec<FarJob> = ended
+            self.watch_ends(profile, owner).await;
+            let state = self.0.far_ends.lock();
+            let own = state.untold.iter().filter(|((_, of), _)| of == owner);
+            let ended: Vec<FarJob> = own
+                .flat_map(|(_, untold)| &untold.ends.jobs)
                 .filter(|job| !known.contains(&job.id))
                 .cloned()
                 .collect();
+            drop(state);
             if !ended.is_empty() {
                 return ended;
             }
@@ -141,7 +193,8 @@ impl Engine {
             let key = (name.clone(), owner.to_owned());
             let mut state = self.0.far_ends.lock();
             let is_new = state.watched.len() < MOST_WATCHED && !state.untold.contains_key(&key);
-            if is_new && state.watched.insert(key.clone()) {
+            if is_new && !state.watched.contains_key(&key) {
+                state.watched.insert(key.clone(), false);
                 drop(state);
                 self.watch_place(key, profile);
             }
@@ -153,39 +206,65 @@ impl Engine {
     pub(super) fn look_for_ends_again(&self, profile: &str, owner: &str, place: &str) {
         let key = (place.to_owned(), owner.to_owned());
         let mut state = self.0.far_ends.lock();
-        if state.untold.remove(&key).is_some() && state.watched.insert(key.clone()) {
+        if let Some(may_be_told) = state.watched.get_mut(&key) {
+            *may_be_told = true;
+        } else if state
+            .untold
+            .get(&key)
+            .is_some_and(|untold| !untold.is_taken)
+        {
+            state.untold.remove(&key);
+            state.watched.insert(key.clone(), false);
             drop(state);
             self.watch_place(key, profile);
         }
     }
 
-    fn watch_place(&self, key: (String, String), profile: &str) {
+    fn watch_place(&self, key: Watched, profile: &str) {
         let (engine, profile) = (self.clone(), profile.to_owned());
         tokio::spawn(async move {
-            let ends = engine.next_ends_at(&key, &profile).await;
-            let mut state = engine.0.far_ends.lock();
-            state.watched.remove(&key);
-            state.untold.extend(ends.map(|ends| (key, ends)));
-            drop(state);
+            while engine.watches_on(&key, &profile).await {}
             engine.0.far_ends.changed.notify_waiters();
         });
     }
 
+    /// Asks a place once for the next ends; whether it is to be asked again, since the owner may
+    /// have been told meanwhile.
+    async fn watches_on(&self, key: &Watched, profile: &str) -> bool {
+        let ends = self.next_ends_at(key, profile).await;
+        let mut state = self.0.far_ends.lock();
+        if let Some(may_be_told) = state.watched.get_mut(key)
+            && std::mem::take(may_be_told)
+            && ends.is_some()
+        {
+            return true;
+        }
+        state.watched.remove(key);
+        let untold = ends.map(|ends| Untold {
+            ends,
+            is_taken: false,
+        });
+        state
+            .untold
+            .extend(untold.map(|untold| (key.clone(), untold)));
+        false
+    }
+
     /// The next ends at one place, however often its carrier dies meanwhile; `None` if there can be
     /// none.
-    async fn next_ends_at(
-        &self,
-        (place, owner): &(String, String),
-        profile: &str,
-    ) -> Option<EndsThere> {
-        let core = &self.0;
+    async fn next_ends_at(&self, key: &Watched, profile: &str) -> Option<EndsThere> {
+        let (core, (place, owner)) = (&self.0, key);
         let place = core.place_named(place)?;
         let profile = core.profile(profile).ok()?;
         let call = core.call_for_ends(&place, &profile, owner).ok()?;
         let mut pause = FIRST_PAUSE;
         let mut reply = loop {
-            match place.next_ends(call.clone()).await {
-                Ok(reply) => break reply,
+            let told = core.far_ends.told(key);
+            match place.next_ends(call.clone(), told.clone()).await {
+                Ok(reply) => {
+                    core.far_ends.knows_there(key, &told);
+                    break reply;
+                }
                 // Nobody keeps a way open to where nothing of his goes on.
                 Err(_)
                     if !core
@@ -213,8 +292,8 @@ impl Engine {
         })
     }
 
-    /// At a place: waits for ended jobs of an owner that nobody was told of.
-    pub(crate) async fn ended_here(&self, call: &ManagedCall) -> ManagedReply {
+    /// At a place: waits for ended jobs of an owner that nobody was told of, who knows of these.
+    pub(crate) async fn ended_here(&self, call: &ManagedCall, told: Vec<String>) -> ManagedReply {
         let profile = self
             .0
             .profile_by(&call.profile, call.profile_text.as_deref());
@@ -222,7 +301,10 @@ impl Engine {
         let (Ok(profile), Ok(mut ends)) = (profile, jobs.completions(&call.owner)) else {
             return ManagedReply::of(Reply::default(), None);
         };
-        let ended = ends.next_untold(&HashSet::new()).await;
+        if !told.is_empty() {
+            self.ends_are_told(call, &told);
+        }
+        let ended = ends.next_untold(&told.into_iter().collect()).await;
         let text = crate::jobs::tool::notice::text(self.results(&profile, &jobs), &ended).await;
         let told: Vec<FarJob> = ended.iter().map(FarJob::of).collect();
         let reply = Reply {

@@ -109,7 +109,8 @@ impl EngineCore {
         }
         let mut outline = Outline::of(&plan, &run).await;
         if let Ok(PlanOutcome::Ended(run)) = &mut run {
-            run.stored_there = self.artifacts.keep_there(&profile, &outline, run);
+            let sent = order.along.first + order.along.last;
+            run.stored_there = (self.artifacts).keep_there(&profile, &outline, (run, sent));
         }
         let other = order.settings.other_shell();
         if other.is_some_and(|other| self.config.shell.as_deref() == Some(other))

@@ -166,6 +166,8 @@ impl EngineCore {
             return Reply::default();
         };
         if let Some(reply) = self.managed_elsewhere(profile, Some(tool), call).await {
+            let place = reply.place.as_deref().unwrap_or_default();
+            engine.look_for_ends_again(&profile.name, &owner, place);
             return reply;
         }
         let reply = tokio::select! {

@@ -155,10 +155,10 @@ impl Connection<'_> {
                     FromOutpost::Managed { ask, reply }
                 });
             }
-            ToOutpost::NextEnds { ask, call } => {
+            ToOutpost::NextEnds { ask, call, told } => {
                 self.answer(|outpost| async move {
                     let reply = match outpost.engine(&call.settings) {
-                        Ok(engine) => Box::pin(engine.ended_here(&call)).await,
+                        Ok(engine) => Box::pin(engine.ended_here(&call, told)).await,
                         Err(error) => ManagedReply::failed(&error),
                     };
                     let reply = Box::new(reply);

@@ -18,6 +18,7 @@ use crate::output::run_output::{FarOutput, FarReader, StreamCounts};
 use crate::plan::Outline;
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -68,7 +69,9 @@ struct OrderedAway {
     berth: Option<Berth>,
     /// The link on which it was asked for last, and its channel there.
     at: Mutex<(Arc<Link>, u32)>,
-    is_over: std::sync::atomic::AtomicBool,
+    is_over: AtomicBool,
+    /// Whether a part of its output did not come in time: nobody waits for another one.
+    is_unread: AtomicBool,
 }
 
 /// What a call hears next.
@@ -184,6 +187,7 @@ fn sent(
         berth: link.berth.clone(),
         at: Mutex::new((Arc::clone(link), channel.number)),
         is_over: false.into(),
+        is_unread: false.into(),
     };
     Ok((order, channel, Arc::new(away)))
 }
@@ -511,7 +515,7 @@ struct EndsIfDropped(Arc<OrderedAway>);
 impl EndsIfDropped {
     fn is_over(&self) {
         let is_over = &self.0.is_over;
-        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -524,7 +528,7 @@ impl Drop for EndsIfDropped {
             is_over,
             ..
         } = &*self.0;
-        if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+        if is_over.load(Ordering::Relaxed) {
             return;
         }
         let (link, channel) = self.0.link();
@@ -554,9 +558,16 @@ impl FarReader for StreamThere {
             }
             Ok(all)
         };
+        if self.run.is_unread.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         // An errand reads, never a thread of the runtime.
         let read = (self.runtime).block_on(async { timeout(READ_PATIENCE, reading).await });
-        read.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        let read = read.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        self.run
+            .is_unread
+            .fetch_or(read.is_err(), Ordering::Relaxed);
+        read
     }
 }
 

@@ -253,8 +253,12 @@ impl Link {
     }
 
     /// Waits for ends of jobs of which their owner was not told.
-    pub(crate) async fn next_ends(&self, call: Box<ManagedCall>) -> io::Result<ManagedReply> {
-        match (self.answer(CONTROL, |ask| ToOutpost::NextEnds { ask, call })).await? {
+    pub(crate) async fn next_ends(
+        &self,
+        call: Box<ManagedCall>,
+        told: Vec<String>,
+    ) -> io::Result<ManagedReply> {
+        match (self.answer(CONTROL, |ask| ToOutpost::NextEnds { ask, call, told })).await? {
             FromOutpost::Managed { reply, .. } => Ok(*reply),
             _ => Err(other_answer()),
         }

@@ -355,10 +355,14 @@ impl FarPlace {
         }
     }
 
-    /// Waits for ends of jobs there of which their owner was not told.
-    pub(crate) async fn next_ends(self: &Arc<Self>, call: ManagedCall) -> Result<ManagedReply> {
+    /// Waits for ends of jobs there of which their owner was not told, who knows of these.
+    pub(crate) async fn next_ends(
+        self: &Arc<Self>,
+        call: ManagedCall,
+        told: Vec<String>,
+    ) -> Result<ManagedReply> {
         let link = self.link_to_ends(&call.owner).await?;
-        let ends = link.next_ends(Box::new(call)).await;
+        let ends = link.next_ends(Box::new(call), told).await;
         ends.map_err(|error| Error::io(ErrorKind::Place, "wait for the ends of jobs", error))
     }
 

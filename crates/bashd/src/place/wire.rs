@@ -87,10 +87,12 @@ pub(crate) enum ToOutpost {
         ask: u32,
         call: Box<ManagedCall>,
     },
-    /// The next ends of jobs are wanted of which their owner was not told.
+    /// The next ends of jobs are wanted of which their owner was not told; he knows of these.
     NextEnds {
         ask: u32,
         call: Box<ManagedCall>,
+        #[serde(default)]
+        told: Vec<String>,
     },
     /// An owner knows now that these jobs have ended.
     EndsTold {

@@ -3,7 +3,7 @@
 
 use super::Profile;
 use super::rules::MinimizeSwitch;
-use crate::artifact::{self, KeptArtifact};
+use crate::artifact::{self, KeptArtifact, LONGEST_BROUGHT};
 use crate::exec::{Exit, Run};
 use crate::minimize::{self, Digest, FilterSettings, References, ShellMasks, Subject};
 use crate::output::in_memory::InMemory;
@@ -40,10 +40,19 @@ pub(crate) fn digest(
         && !outline.in_terminal
         && run.err.is_none();
     let length = run.out.len();
-    if !is_wanted || length < minimize::SHORTEST as u64 || length > settings.max_bytes as u64 {
+    let is_there = run.out.may_wait();
+    let most = settings.max_bytes as u64;
+    // What is not brought here to be stored is not brought here to be read, either.
+    let most = most.min(if is_there { LONGEST_BROUGHT } else { u64::MAX });
+    if !is_wanted || length < minimize::SHORTEST as u64 || length > most {
         return Ok(None);
     }
-    let Some(raw) = out.whole_text()? else {
+    let raw = match out.whole_text() {
+        // Its ends are here, and are shown.
+        Err(_) if is_there => None,
+        raw => raw?,
+    };
+    let Some(raw) = raw else {
         return Ok(None);
     };
     let exit = match (run.exit, run.ended_by) {

@@ -174,6 +174,7 @@ impl ArtifactStore {
         let kept = self.keep_run(profile, outline, run, ArtifactKind::Bash)?;
         Some(StoredThere {
             place: String::new(),
+            node: None,
             id: kept.id,
             kept: length.saturating_sub(kept.dropped),
         })

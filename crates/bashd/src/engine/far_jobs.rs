@@ -44,7 +44,8 @@ impl Engine {
             Error::new(ErrorKind::Place, text)
         })?;
         let wish = StoredWish::new(there.id, selection, limit);
-        Ok(place.stored(wish).await?.into())
+        let berth = there.node.as_deref().and_then(Berth::read);
+        Ok(place.stored(wish, berth.as_ref()).await?.into())
     }
 
     /// The same as a text, without what this side knows to be secret.

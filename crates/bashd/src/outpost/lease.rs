@@ -7,7 +7,6 @@
 use super::Outpost;
 use super::runs::{OrderedRun, RunEnd};
 use crate::errand;
-use crate::place::conclusion::Conclusion;
 use crate::place::wire::{self, FromOutpost};
 use crate::run_id::RunId;
 use bashd_keeper::spool::write_private;
@@ -138,15 +137,4 @@ fn siblings(own: &Path) -> HashMap<PathBuf, SystemTime> {
         Some((file, time))
     });
     times.collect()
-}
-
-/// What an order is answered that came after the outpost was told to end.
-pub(super) fn too_late() -> Conclusion {
-    let text = "the outpost was told to end; nothing was begun";
-    let error = crate::Error::new(crate::ErrorKind::Place, text);
-    Conclusion::Failed {
-        outline: None,
-        error: (&error).into(),
-        partial: None,
-    }
 }

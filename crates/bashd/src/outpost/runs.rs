@@ -1,6 +1,5 @@
 //! One order and what becomes of it, whoever is connected.
 
-use super::lease::too_late;
 use super::{Outpost, facts};
 use crate::event::{Event, Stream};
 use crate::exec::excerpts::NewestExcerpt;
@@ -72,7 +71,7 @@ impl Outpost {
             return Some(Arc::clone(run));
         }
         if self.is_ending() {
-            return Some(OrderedRun::that_ended(too_late(), Vec::new()));
+            return Some(OrderedRun::that_ended(Conclusion::TooLate, Vec::new()));
         }
         let was_cancelled = take_out(&mut self.cancelled(), &order.id);
         if !was_cancelled && !self.note(&order.id) {
@@ -104,7 +103,7 @@ impl Outpost {
         tokio::spawn(async move {
             let mut end = outpost.carry_out(&order, watch, &begun.cancel).await;
             if outpost.is_ending() {
-                end.conclusion.ended_with_place(too_late);
+                end.conclusion.ended_with_place();
             }
             begun.end.send_replace(Some(Arc::new(end)));
         });

@@ -244,6 +244,7 @@ impl FarPlace {
             Err(error) => error,
         };
         let Berth { job, node } = berth;
+        let mut is_all_ended = false;
         let word = match self.look(*job, false).await {
             Err(word) => {
                 let text = format!("{failure}; Slurm could not be asked: {word}");
@@ -260,7 +261,10 @@ impl FarPlace {
                 HouseState::Running => format!("{}, without node {node}", told.word()),
                 // It was given back to the queue: what ran in it runs no more.
                 HouseState::Held(_) if told.is_waiting() => told.word(),
-                HouseState::Stopped(word) => word,
+                HouseState::Stopped(word) => {
+                    is_all_ended = told.is_all_ended();
+                    word
+                }
                 HouseState::Held(word) | HouseState::Absent(word) | HouseState::NotKnown(word) => {
                     return Err(Error::new(ErrorKind::Place, word));
                 }
@@ -274,6 +278,7 @@ impl FarPlace {
             Ok(mut link) => {
                 link.berth = Some(berth.clone());
                 link.word = Some(word);
+                link.is_all_ended = is_all_ended;
                 Ok(Arc::new(link))
             }
             Err(_) => Err(Error::new(ErrorKind::PlaceLost, word)),
@@ -290,6 +295,13 @@ impl FarPlace {
             !nodes.is_empty()
         });
         known.links.remove(berth);
+    }
+
+    /// The allocation is coming to an end: what comes next asks for another.
+    pub(super) fn forget_allocation(&self, job: u64) {
+        let mut known = self.slurm.known();
+        known.running.retain(|_, (running, _)| *running != job);
+        known.links.retain(|berth, _| berth.job != job);
     }
 
     /// Slurm's word for an allocation, as far as it can be asked.

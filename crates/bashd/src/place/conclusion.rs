@@ -38,6 +38,8 @@ pub(crate) enum Conclusion {
     },
     /// It was cancelled, and nothing ran.
     Cancelled,
+    /// The outpost was told to end before it came: nothing of it was begun.
+    TooLate,
     /// It was begun, and nobody knows how it ended.
     Lost,
     /// There is no such order, and none was begun.
@@ -47,7 +49,7 @@ pub(crate) enum Conclusion {
 impl Conclusion {
     /// The outpost was told to end while this was under way: who ended it was not its caller, and
     /// what never began was not cancelled.
-    pub(crate) fn ended_with_place(&mut self, never_begun: impl FnOnce() -> Self) {
+    pub(crate) fn ended_with_place(&mut self) {
         match self {
             // Who ends an allocation asks every process of it to end, also the command itself.
             Self::Ended { report, .. }
@@ -55,7 +57,7 @@ impl Conclusion {
             {
                 report.ended_by = Some(EndedBy::Place);
             }
-            Self::Cancelled => *self = never_begun(),
+            Self::Cancelled => *self = Self::TooLate,
             _ => {}
         }
     }

@@ -37,6 +37,9 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(1);
 /// How long it may take to read what was left of an allocation that is over.
 const READING_LEFT: Duration = Duration::from_secs(3);
 
+/// How many allocations an order is sent to that come to an end before they begin it.
+const MOST_ATTEMPTS: usize = 4;
+
 /// Bytes that are asked for at a time.
 const READ_STEP: u64 = 256 * 1024;
 
@@ -53,6 +56,15 @@ pub(crate) struct FarCall<'a> {
     pub(crate) longest: Duration,
     pub(crate) grace: Duration,
     pub(crate) cancel: &'a CancellationToken,
+}
+
+/// What is waited for, however often its order is sent.
+struct FarWait<'a> {
+    place: &'a Arc<FarPlace>,
+    claim: CallClaim,
+    longest: Duration,
+    grace: Duration,
+    cancel: &'a CancellationToken,
 }
 
 /// How a run at a place went; its outline, if it was planned there.
@@ -74,6 +86,13 @@ struct OrderedAway {
     is_unread: AtomicBool,
 }
 
+/// An order that was not begun, since what would have carried it out was told to end before.
+struct NotBegun {
+    order: Box<Order>,
+    /// What became of that.
+    word: String,
+}
+
 /// What a call hears next.
 enum Next {
     Message(FromOutpost),
@@ -82,7 +101,8 @@ enum Next {
     Late,
 }
 
-/// Has an order carried out.
+/// Has an order carried out. One that certainly was not begun, since its allocation came to an end,
+/// goes to the next.
 pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWatch>) -> FarEnd {
     let FarCall {
         place,
@@ -92,21 +112,60 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
         grace,
         cancel,
     } = call;
+    let wait = FarWait {
+        place,
+        claim,
+        longest,
+        grace,
+        cancel,
+    };
+    let shown_at = order.shown_at.clone();
+    let mut order = Box::new(order);
+    let mut tries = 0;
+    loop {
+        let attempt = Box::pin(attempt(&wait, order, watch.as_deref_mut()));
+        let failed = match attempt.await {
+            Ok(end) => return end,
+            Err(failed) => failed,
+        };
+        tries += 1;
+        if tries == MOST_ATTEMPTS || cancel.is_cancelled() {
+            let text = format!("{}; nothing was begun", failed.word);
+            return never_begun(Error::new(ErrorKind::Place, text).into());
+        }
+        order = failed.order;
+        order.shown_at.clone_from(&shown_at);
+    }
+}
+
+/// Sends an order, and awaits how it goes.
+async fn attempt(
+    wait: &FarWait<'_>,
+    order: Box<Order>,
+    mut watch: Option<&mut OutputWatch>,
+) -> Result<FarEnd, NotBegun> {
+    let FarWait {
+        place,
+        claim,
+        longest,
+        grace,
+        cancel,
+    } = wait;
     let (id, is_watched) = (order.id.clone(), watch.is_some());
     // Until it was sent it is certain that nothing runs.
-    let reached = reach_first(place, &claim, cancel, watch.as_deref_mut()).await;
+    let reached = reach_first(place, claim, cancel, watch.as_deref_mut()).await;
     let (mut link, _there) = match reached {
         Ok(reached) => reached,
-        Err(failure) => return never_begun(failure),
+        Err(failure) => return Ok(never_begun(failure)),
     };
     let (order, mut channel, away) = match sent(place, order, &link) {
         Ok(sent) => sent,
-        Err(error) => return never_begun(error.into()),
+        Err(error) => return Ok(never_begun(error.into())),
     };
     let boot = link.welcome.boot.clone();
     let guard = EndsIfDropped(Arc::clone(&away));
     let mut seen = 0;
-    let mut late = Instant::now() + longest + grace + place.settings.patience;
+    let mut late = Instant::now() + *longest + *grace + place.settings.patience;
     let mut is_cancelled = false;
     if is_watched {
         link.ask(channel.number, &ToOutpost::NextEvent { after: seen });
@@ -124,31 +183,38 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
             }
             Next::Message(FromOutpost::Concluded { conclusion, along }) => {
                 guard.is_over();
-                return away.told(*conclusion, along, &link).await;
+                if let Some(word) = away.not_begun(&conclusion, &link).await {
+                    let ToOutpost::Order(order) = order else {
+                        return Ok(away.over(&word));
+                    };
+                    return Err(NotBegun { order, word });
+                }
+                return Ok(away.told(*conclusion, along, &link).await);
             }
             Next::Message(_) => {}
             Next::Cancelled => {
                 is_cancelled = true;
-                late = late.min(Instant::now() + grace + CANCEL_PATIENCE);
+                late = late.min(Instant::now() + *grace + CANCEL_PATIENCE);
                 link.send_first(channel.number, &ToOutpost::Cancel { id: id.clone() });
             }
             Next::Late if link.word.is_some() => {
                 // Whoever is still there has no right to be: with the guard it is told to end.
-                return away.over(link.word.as_deref().unwrap_or_default());
+                return Ok(away.over(link.word.as_deref().unwrap_or_default()));
             }
             Next::Late => {
                 guard.is_over();
-                return away.given_up("it did not say in time how the command ended", is_cancelled);
+                let why = "it did not say in time how the command ended";
+                return Ok(away.given_up(why, is_cancelled));
             }
             Next::Closed => {
                 let lost = link.why_closed();
-                let back = (place, away.berth.as_ref());
-                let again = reach(back, late, cancel, &mut is_cancelled, grace).await;
+                let back = (*place, away.berth.as_ref());
+                let again = reach(back, late, cancel, &mut is_cancelled, *grace).await;
                 link = match again {
                     Ok(reached) => reached,
                     Err(not) => {
                         guard.is_over();
-                        return away.not_reached(not, &lost, is_cancelled);
+                        return Ok(away.not_reached(not, &lost, is_cancelled));
                     }
                 };
                 if link.word.is_some() {
@@ -156,7 +222,7 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
                 }
                 channel = match away.asked_again(&link, (&order, &boot), is_cancelled) {
                     Ok(channel) => channel,
-                    Err(unknown) => return *unknown,
+                    Err(unknown) => return Ok(*unknown),
                 };
                 if is_watched {
                     link.ask(channel.number, &ToOutpost::NextEvent { after: seen });
@@ -169,7 +235,7 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
 /// Sends an order for the first time.
 fn sent(
     place: &Arc<FarPlace>,
-    mut order: Order,
+    mut order: Box<Order>,
     link: &Arc<Link>,
 ) -> Result<(ToOutpost, RunChannel, Arc<OrderedAway>)> {
     let id = order.id.clone();
@@ -177,7 +243,7 @@ fn sent(
         // Each node has jobs of its own.
         *shown = format!("{shown}/{berth}");
     }
-    let order = ToOutpost::Order(Box::new(order));
+    let order = ToOutpost::Order(order);
     let channel = link.open();
     link.send(channel.number, &order)
         .map_err(|error| Error::io(ErrorKind::Place, "write the order", error))?;
@@ -309,6 +375,21 @@ fn never_begun(failure: RunFailure) -> FarEnd {
 }
 
 impl OrderedAway {
+    /// Why it is certain that nothing of it was begun, or will be, if that is so.
+    async fn not_begun(&self, conclusion: &Conclusion, link: &Link) -> Option<String> {
+        let berth = self.berth.as_ref()?;
+        match (conclusion, &link.word) {
+            // Its id would have been written down before anything was started.
+            (Conclusion::Unknown, Some(word)) if link.is_all_ended => Some(word.clone()),
+            (Conclusion::TooLate, Some(word)) => Some(word.clone()),
+            (Conclusion::TooLate, None) => {
+                self.place.forget_allocation(berth.job);
+                Some(self.place.word_of(berth).await)
+            }
+            _ => None,
+        }
+    }
+
     /// What became of it, in the words of who lent the place, if that was over.
     async fn told(
         self: &Arc<Self>,
@@ -322,7 +403,11 @@ impl OrderedAway {
         let by_place = self.berth.as_ref().filter(|_| conclusion.is_by_place());
         let word = match (&link.word, by_place) {
             (Some(word), _) => Some(word.clone()),
-            (None, Some(berth)) => Some(self.place.word_of(berth).await),
+            (None, Some(berth)) => {
+                // What comes next goes elsewhere.
+                self.place.forget_allocation(berth.job);
+                Some(self.place.word_of(berth).await)
+            }
             (None, None) => None,
         };
         let mut end = self.concluded(conclusion, along);
@@ -376,6 +461,10 @@ impl OrderedAway {
                 }
             }
             Conclusion::Cancelled => never_begun(RunFailure::CancelledBeforeStart),
+            Conclusion::TooLate => {
+                let text = "the outpost was told to end; nothing was begun";
+                never_begun(Error::new(ErrorKind::Place, text).into())
+            }
             Conclusion::Lost => self.unknown("its outpost ended while the command ran", false),
             // Only asked for after a new start, and by who cancelled.
             Conclusion::Unknown => self.unknown("nothing is known of it there any more", false),
@@ -465,6 +554,7 @@ impl OrderedAway {
         let mut run = report.into_run(output(out_counts, out, Stream::Out), err);
         if let Some(there) = &mut run.stored_there {
             there.place.clone_from(&self.place.settings.name);
+            there.node = self.berth.as_ref().map(Berth::to_string);
         }
         run
     }

@@ -54,6 +54,8 @@ pub(crate) struct Link {
     pub(crate) berth: Option<Berth>,
     /// What became of that: then this leads to who reads what was left.
     pub(crate) word: Option<String>,
+    /// Whether it is certain that nothing of that lives any more.
+    pub(crate) is_all_ended: bool,
 }
 
 /// Who waits for what.
@@ -88,6 +90,7 @@ impl Link {
             welcome,
             berth: None,
             word: None,
+            is_all_ended: false,
         };
         link.attend(to_it, from_it, assembler);
         link

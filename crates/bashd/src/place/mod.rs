@@ -376,21 +376,27 @@ impl FarPlace {
     }
 
     /// Reads a part of what is stored there, over another carrier if one dies meanwhile.
-    pub(crate) async fn stored(&self, wish: StoredWish) -> Result<PartThere> {
+    pub(crate) async fn stored(
+        &self,
+        wish: StoredWish,
+        berth: Option<&Berth>,
+    ) -> Result<PartThere> {
         let failed = |error: std::io::Error| {
             let name = &self.settings.name;
             let doing = format!("read what is stored at the place `{name}`");
             Error::io(ErrorKind::Place, doing, error)
         };
+        let link = async || match berth {
+            Some(_) => self.link_back(berth).await,
+            None => self.link().await,
+        };
         for _ in 1..MOST_TRIES {
-            let link = self.link().await?;
-            match link.stored(wish.clone()).await {
+            match link().await?.stored(wish.clone()).await {
                 Err(error) if error.kind() == std::io::ErrorKind::NotConnected => {}
                 read => return read.map_err(failed),
             }
         }
-        let link = self.link().await?;
-        link.stored(wish).await.map_err(failed)
+        link().await?.stored(wish).await.map_err(failed)
     }
 
     /// The link to what is left there of an owner; nothing is made for it.

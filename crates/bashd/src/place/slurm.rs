@@ -366,6 +366,20 @@ impl SlurmJob {
         queued.contains(&&*self.state)
     }
 
+    /// Whether all that ran in it has certainly ended. Of a node that failed Slurm knows nothing.
+    pub(super) fn is_all_ended(&self) -> bool {
+        let ended = [
+            "CANCELLED",
+            "COMPLETED",
+            "FAILED",
+            "TIMEOUT",
+            "PREEMPTED",
+            "OUT_OF_MEMORY",
+            "DEADLINE",
+        ];
+        ended.contains(&&*self.state)
+    }
+
     /// Whether Slurm is about to end what runs in it.
     pub(super) fn is_ending(&self) -> bool {
         self.state == "COMPLETING"

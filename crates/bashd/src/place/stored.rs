@@ -15,6 +15,9 @@ pub struct StoredThere {
     /// The place.
     #[serde(default)]
     pub place: String,
+    /// The node of an allocation that has it: `4711.n2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Its number there.
     pub id: u64,
     /// Bytes of it that are kept.

@@ -23,6 +23,7 @@ mod process;
 mod proxied;
 mod search;
 mod session;
+mod slurm;
 mod survivor;
 mod terminal;
 mod timeout;
@@ -152,6 +153,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "map",
         about: "`true` for each of 1,000 items",
         run: map::run,
+    },
+    Workload {
+        name: "slurm",
+        about: "`true` on an allocation of Slurm of three nodes, and maps over them",
+        run: slurm::run,
     },
     Workload {
         name: "page",

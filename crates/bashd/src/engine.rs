@@ -11,6 +11,7 @@ mod effects;
 mod elsewhere;
 mod far_ends;
 mod far_jobs;
+mod far_parts;
 mod jobs;
 mod mapping;
 mod orders;

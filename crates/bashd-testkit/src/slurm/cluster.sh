@@ -18,6 +18,10 @@ ip link set wire1 up
 hostname login
 mount --make-rprivate /
 mount -t proc proc /proc
+# Slurm has a login shell tell the environment of a batch script: what that runs here is none of ours.
+for profile in .bash_profile .bash_login .profile; do
+  [ ! -e ~/"$profile" ] || mount --bind /dev/null ~/"$profile"
+done
 chmod 755 "$D"
 mkdir -p "$D/munge" "$D/state" "$D/spool" "$D/log" "$D/run" "$D/bin"
 chmod 755 "$D/munge"

@@ -216,8 +216,7 @@ impl EngineCore {
             accepted: &accepted,
         };
         let limits = profile.limits.with_timeout(accepted.timeout);
-        // What stays there has to be found by its owner's next call.
-        let is_bound = entry.recorded.is_none();
+        let session = plan::session_of(profile, &request, &owner_of(&request));
         if let Some(ticket) = &ticket {
             ticket.is_placed();
         }
@@ -227,8 +226,7 @@ impl EngineCore {
             claim: CallClaim {
                 owner: owner_of(&request),
                 id: entry.id.as_str().to_owned(),
-                session: request.session.clone(),
-                is_bound,
+                session: session.map(|(owner, name)| format!("{owner} {name}")),
             },
             longest: accepted.timeout,
             grace: limits.grace,

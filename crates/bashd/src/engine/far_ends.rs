@@ -7,7 +7,7 @@
 
 use super::{Engine, EngineCore};
 use crate::errand;
-use crate::jobs::{FarJob, FarJobs};
+use crate::jobs::{FarJob, FarJobs, FarSite};
 use crate::place::managed::{ManagedCall, ManagedReply};
 use crate::place::{FarPlace, OrderSettings};
 use crate::plan;
@@ -29,8 +29,8 @@ const MOST_WATCHED: usize = 256;
 /// Jobs of an owner at a place that this side remembers having told of until the place knows it.
 const MOST_REMEMBERED: usize = 500;
 
-/// A place, and an owner.
-type Watched = (String, String);
+/// A place or a node of it, and an owner.
+type Watched = (FarSite, String);
 
 /// What is known of ends at other places.
 #[derive(Debug, Default)]
@@ -96,8 +96,9 @@ impl FarDelivery {
             let too_many = told.len().saturating_sub(MOST_REMEMBERED);
             told.drain(..too_many);
             drop(state);
-            if let Some(place) = core.place_named(&key.0) {
-                tokio::spawn(async move { place.tell_ends_told(ends.call, ids).await });
+            if let Some(place) = core.place_named(&key.0.place) {
+                let berth = key.0.berth;
+                tokio::spawn(async move { place.tell_ends_told(ends.call, berth, ids).await });
             }
         }
         core.far_ends.changed.notify_waiters();
@@ -191,8 +192,8 @@ impl Engine {
 
     /// Asks all places at which jobs of an owner go on for the next end.
     async fn watch_ends(&self, profile: &str, owner: &str) {
-        for name in self.0.places_with_jobs_of(owner).await {
-            let key = (name.clone(), owner.to_owned());
+        for site in self.0.sites_with_jobs_of(owner).await {
+            let key = (site, owner.to_owned());
             let mut state = self.0.far_ends.lock();
             let is_new = state.watched.len() < MOST_WATCHED && !state.untold.contains_key(&key);
             if is_new && !state.watched.contains_key(&key) {
@@ -206,18 +207,21 @@ impl Engine {
     /// An owner has asked one place about its jobs, and so may know of an end: what is still untold
     /// is asked for again.
     pub(super) fn look_for_ends_again(&self, profile: &str, owner: &str, place: &str) {
-        let key = (place.to_owned(), owner.to_owned());
+        let is_meant = |(site, of): &&Watched| site.place == place && of == owner;
         let mut state = self.0.far_ends.lock();
-        if let Some(may_be_told) = state.watched.get_mut(&key) {
-            *may_be_told = true;
-        } else if state
-            .untold
-            .get(&key)
-            .is_some_and(|untold| !untold.is_taken)
-        {
-            state.untold.remove(&key);
+        let watched: Vec<Watched> = state.watched.keys().filter(is_meant).cloned().collect();
+        for key in watched {
+            state.watched.insert(key, true);
+        }
+        let untold = state.untold.iter();
+        let untold = untold.filter(|(key, untold)| is_meant(key) && !untold.is_taken);
+        let untold: Vec<Watched> = untold.map(|(key, _)| key.clone()).collect();
+        for key in &untold {
+            state.untold.remove(key);
             state.watched.insert(key.clone(), false);
-            drop(state);
+        }
+        drop(state);
+        for key in untold {
             self.watch_place(key, profile);
         }
     }
@@ -255,34 +259,31 @@ impl Engine {
     /// The next ends at one place, however often its carrier dies meanwhile; `None` if there can be
     /// none.
     async fn next_ends_at(&self, key: &Watched, profile: &str) -> Option<EndsThere> {
-        let (core, (place, owner)) = (&self.0, key);
-        let place = core.place_named(place)?;
+        let (core, (site, owner)) = (&self.0, key);
+        let place = core.place_named(&site.place)?;
         let profile = core.profile(profile).ok()?;
-        let call = core.call_for_ends(&place, &profile, owner).ok()?;
+        let mut call = core.call_for_ends(&place, &profile, owner).ok()?;
+        if let (Some(shown), Some(berth)) = (&mut call.shown_at, &site.berth) {
+            *shown = format!("{shown}/{berth}");
+        }
         let mut pause = FIRST_PAUSE;
         let mut reply = loop {
             let told = core.far_ends.told(key);
-            match place.next_ends(call.clone(), told.clone()).await {
+            let asked = (call.clone(), site.berth.as_ref());
+            match place.next_ends(asked, told.clone()).await {
                 Ok(reply) => {
                     core.far_ends.knows_there(key, &told);
                     break reply;
                 }
                 // Nobody keeps a way open to where nothing of his goes on.
-                Err(_)
-                    if !core
-                        .places_with_jobs_of(owner)
-                        .await
-                        .contains(&place.settings.name) =>
-                {
-                    return None;
-                }
+                Err(_) if !core.sites_with_jobs_of(owner).await.contains(site) => return None,
                 Err(_) => tokio::time::sleep(pause).await,
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         };
-        let name = &place.settings.name;
+        let name = &site.place;
         if let Some(jobs) = reply.jobs.take() {
-            core.note_jobs(name, owner, jobs);
+            core.note_jobs(site, owner, jobs);
         }
         let reply = reply.into_reply(name).veiled(&core.veil_of(&profile));
         let jobs = serde_json::from_value(reply.result["ended"].clone());
@@ -332,16 +333,16 @@ impl Engine {
 }
 
 impl EngineCore {
-    /// The places at which jobs of an owner go on, as far as that was seen.
-    async fn places_with_jobs_of(&self, owner: &str) -> BTreeSet<String> {
+    /// Where jobs of an owner go on, as far as that was seen.
+    async fn sites_with_jobs_of(&self, owner: &str) -> BTreeSet<FarSite> {
         let jobs = FarJobs::of(&self.config);
         let listed = errand::read(move |_| jobs.list()).await.unwrap_or_default();
-        let alive = listed.into_iter();
+        let alive = listed.iter();
         let alive = alive.filter(|job| job.owner == owner && job.is_alive);
-        alive.map(|job| job.place).collect()
+        alive.map(FarJob::site).collect()
     }
 
-    fn place_named(&self, name: &str) -> Option<Arc<FarPlace>> {
+    pub(super) fn place_named(&self, name: &str) -> Option<Arc<FarPlace>> {
         let mut places = self.places.iter();
         places.find(|place| place.settings.name == name).cloned()
     }

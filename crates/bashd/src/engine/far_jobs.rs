@@ -1,13 +1,14 @@
 //! Jobs at other places: a call that manages them is passed on to where they are, and what is known
 //! of them is remembered here.
 
+use super::far_parts::{self, PartsWanted};
 use super::{Engine, EngineCore, default_owner};
 use crate::artifact::{Passage, Selection};
 use crate::call::Call;
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::tool::{self, JobToolCall, verbs};
-use crate::jobs::{FarJob, FarJobs, Whose};
+use crate::jobs::{FarJob, FarJobs, FarSite, Whose};
 use crate::place::managed::{ManagedCall, ManagedReply};
 use crate::place::stored::StoredWish;
 use crate::place::{Berth, FarPart, FarPlace, PlaceFacts, PlaceSurvey, StoredThere};
@@ -17,8 +18,10 @@ use crate::profile::reply;
 use crate::profile::tools::{FurtherTool, Verb};
 use crate::reply::Reply;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
 /// How long a call that manages jobs may take, if it does not say so itself.
 const LONGEST: Duration = Duration::from_hours(1);
@@ -81,48 +84,141 @@ impl EngineCore {
                 let read = tool.read(profile, call.raw_text()).ok();
                 read.and_then(|request| request.job).into_iter().collect()
             }
-            None => named_in(&input),
+            None => far_parts::named_in(&input),
         };
-        let (place, berth) = self.place_of_jobs(&named)?;
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
+        let place = self.place_of_jobs(&named)?;
+        let name = place.settings.name.clone();
+        let sites = self.sites_of_jobs(&name, &named, &owner).await;
         let is_once = match tool {
             Some(tool) => tool.verb == Verb::Send,
             None => (input["action"].as_str()).is_some_and(|action| ONCE.contains(&action)),
         };
-        let mut asked = self.managed_call(profile, (tool, call), &owner, &place);
-        if let (Ok(asked), Some(berth)) = (&mut asked, &berth)
-            && let Some(shown) = &mut asked.shown_at
-        {
-            *shown = format!("{shown}/{berth}");
-        }
-        let asked = match asked {
+        let asked = match self.managed_call(profile, (tool, call), &owner, &place) {
             Ok(asked) => asked,
             Err(error) => return Some(failed(&error.to_string())),
         };
-        let longest = asked.longest.unwrap_or(LONGEST);
-        let answering = place.manage(asked, berth, longest, is_once);
-        let answer = tokio::select! {
+        let mut calls = vec![(FarSite::whole(&name), asked.clone())];
+        if !sites.is_empty() {
+            let parts = far_parts::parts(&input, &sites);
+            let is_split = parts.len() > 1;
+            let parts = parts.into_iter().map(|(site, input)| {
+                let mut part = asked.clone();
+                if is_split {
+                    part.input = input;
+                }
+                (site, part)
+            });
+            calls = parts.collect();
+        }
+        let wanted = match tool {
+            Some(_) => PartsWanted::All,
+            None => PartsWanted::of(&input),
+        };
+        let answering = self.answers_there(&place, calls, wanted, is_once);
+        let answered = tokio::select! {
             biased;
-            answer = answering => answer,
+            answered = answering => answered,
             () = call.cancel.cancelled() => {
                 let answer = tool::JobAnswer::cancelled();
                 return Some(reply::of_job_tool(answer, Duration::ZERO));
             }
         };
-        let name = &place.settings.name;
-        Some(match answer {
-            Ok(mut answer) => {
-                if let Some(jobs) = answer.jobs.take() {
-                    self.note_jobs(name, &owner, jobs);
+        let veil = self.veil_of(profile);
+        let mut replies = Vec::new();
+        for (site, answer) in answered {
+            replies.push(match answer {
+                Ok(mut answer) => {
+                    if let Some(jobs) = answer.jobs.take() {
+                        self.note_jobs(&site, &owner, jobs);
+                    }
+                    answer.into_reply(&name).veiled(&veil)
                 }
-                let reply = answer.into_reply(name);
-                reply.veiled(&self.veil_of(profile))
+                Err(error) => {
+                    let known = self.last_seen(named.clone(), &site).await;
+                    failed(&format!("{error}{known}"))
+                }
+            });
+        }
+        Some(far_parts::together(replies))
+    }
+
+    /// What each node answers, or the first of them.
+    async fn answers_there(
+        &self,
+        place: &Arc<FarPlace>,
+        calls: Vec<(FarSite, ManagedCall)>,
+        wanted: PartsWanted,
+        is_once: bool,
+    ) -> Vec<(FarSite, Result<ManagedReply>)> {
+        let mut asking = JoinSet::new();
+        for (number, (site, mut call)) in calls.into_iter().enumerate() {
+            if let (Some(shown), Some(berth)) = (&mut call.shown_at, &site.berth) {
+                *shown = format!("{shown}/{berth}");
             }
-            Err(error) => {
-                let known = self.last_seen(named, name).await;
-                failed(&format!("{error}{known}"))
+            let place = Arc::clone(place);
+            let longest = call.longest.unwrap_or(LONGEST);
+            asking.spawn(async move {
+                let berth = site.berth.clone();
+                let answer = place.manage(call, berth, longest, is_once).await;
+                (number, site, answer)
+            });
+        }
+        let mut answered = Vec::new();
+        while let Some(answer) = asking.join_next().await {
+            let Ok((number, site, answer)) = answer else {
+                continue;
+            };
+            let is_enough = wanted == PartsWanted::First && answer.is_ok();
+            answered.push((number, site, answer));
+            if is_enough {
+                // Who is not waited for any more is told so.
+                answered.drain(..answered.len() - 1);
+                break;
             }
-        })
+        }
+        answered.sort_by_key(|(number, ..)| *number);
+        let answered = answered.into_iter();
+        answered.map(|(_, site, answer)| (site, answer)).collect()
+    }
+
+    /// The nodes of an allocation at which the jobs of a call are; none of a place that has no
+    /// nodes, or if nothing is known.
+    async fn sites_of_jobs(
+        &self,
+        place: &str,
+        named: &[String],
+        owner: &str,
+    ) -> BTreeMap<FarSite, Vec<String>> {
+        let mut sites: BTreeMap<FarSite, Vec<String>> = BTreeMap::new();
+        if self
+            .place_named(place)
+            .is_none_or(|place| !place.has_nodes())
+        {
+            return sites;
+        }
+        let jobs = FarJobs::of(&self.config);
+        let listed = errand::read(move |_| jobs.list()).await.unwrap_or_default();
+        let there = |job: &&FarJob| job.place == place && job.node.is_some();
+        if named.is_empty() {
+            let own = listed.iter().filter(there).filter(|job| job.owner == owner);
+            // Those that came to an end with their allocation were told of when they did.
+            for job in own.filter(|job| job.is_alive) {
+                sites.entry(job.site()).or_default();
+            }
+            return sites;
+        }
+        for name in named {
+            let known = || {
+                let mut listed = listed.iter().filter(there);
+                listed.rfind(|job| job.alias == *name || job.id == *name)
+            };
+            let site = FarSite::of(name, place).filter(|site| site.berth.is_some());
+            if let Some(site) = site.or_else(|| known().map(FarJob::site)) {
+                sites.entry(site).or_default().push(name.clone());
+            }
+        }
+        sites
     }
 
     fn managed_call(
@@ -147,43 +243,33 @@ impl EngineCore {
         })
     }
 
-    /// What stands before the short names of jobs at a place: nothing, if all are there.
+    /// What stands before the short names of jobs at a place: nothing, if all are there. Nodes of an
+    /// allocation have jobs of their own.
     pub(super) fn shown_at(&self, place: &FarPlace) -> Option<String> {
         let name = &place.settings.name;
-        (self.config.default_place.as_ref() != Some(name)).then(|| name.clone())
+        let is_told = place.has_nodes() || self.config.default_place.as_ref() != Some(name);
+        is_told.then(|| name.clone())
     }
 
     /// The place that the names of a call's jobs begin with, or that of all calls.
-    fn place_of_jobs(&self, named: &[String]) -> Option<(Arc<FarPlace>, Option<Berth>)> {
-        let mut berth = None;
+    fn place_of_jobs(&self, named: &[String]) -> Option<Arc<FarPlace>> {
         let is_meant = |place: &&Arc<FarPlace>| {
             let name = &place.settings.name;
-            let is_there = |job: &String| {
-                let Some(rest) = job.strip_prefix(name.as_str()) else {
-                    return false;
-                };
-                // A node of an allocation may be named before the colon.
-                let at = rest.strip_prefix('/').and_then(|rest| rest.split_once(':'));
-                let found = at.and_then(|(at, _)| Berth::read(at));
-                let is_node = found.is_some();
-                berth = found.or(berth.take());
-                is_node || rest.starts_with(':')
-            };
+            let is_there = |job: &String| FarSite::of(job, name).is_some();
             named.iter().any(is_there) || self.config.default_place.as_ref() == Some(name)
         };
-        let place = self.places.iter().find(is_meant).cloned()?;
-        Some((place, berth))
+        self.places.iter().find(is_meant).cloned()
     }
 
     /// What was seen last of the jobs that a call names.
-    async fn last_seen(&self, named: Vec<String>, place: &str) -> String {
+    async fn last_seen(&self, named: Vec<String>, site: &FarSite) -> String {
         let jobs = FarJobs::of(&self.config);
         let found = errand::read(move |_| {
             let found = named.iter().filter_map(|name| jobs.find(name));
             found.collect::<Vec<FarJob>>()
         });
         let seen = found.await.unwrap_or_default().into_iter();
-        let seen = seen.filter(|job| job.place == place);
+        let seen = seen.filter(|job| job.site() == *site);
         let told: Vec<String> = seen
             .map(|job| format!("; {}: {}", job.alias, job.told()))
             .collect();
@@ -191,19 +277,17 @@ impl EngineCore {
     }
 
     /// Remembers the jobs of an owner at a place.
-    pub(super) fn note_jobs(&self, place: &str, owner: &str, seen: Vec<FarJob>) {
-        let (jobs, place, owner) = (
-            FarJobs::of(&self.config),
-            place.to_owned(),
-            owner.to_owned(),
-        );
-        errand::here_or_aside(move || jobs.saw(&place, &owner, &seen));
+    pub(super) fn note_jobs(&self, site: &FarSite, owner: &str, seen: Vec<FarJob>) {
+        let jobs = FarJobs::of(&self.config);
+        let (site, owner) = (site.clone(), owner.to_owned());
+        errand::here_or_aside(move || jobs.saw(&site, &owner, &seen));
     }
 
     /// Remembers a job that has just begun at a place.
     pub(super) fn note_begun(&self, place: &str, job: FarJob) {
-        let (jobs, place) = (FarJobs::of(&self.config), place.to_owned());
-        errand::here_or_aside(move || drop(jobs.note(&place, &job)));
+        let jobs = FarJobs::of(&self.config);
+        let site = FarSite::of(&job.alias, place).unwrap_or_else(|| FarSite::whole(place));
+        errand::here_or_aside(move || drop(jobs.note(&site, &job)));
     }
 
     /// Lines for the jobs of an owner at other places, as they were seen last.
@@ -288,22 +372,6 @@ impl Engine {
     pub async fn look_at(&self, place: &str) -> Result<(PlaceFacts, Duration)> {
         self.known_place(place)?.facts().await
     }
-}
-
-/// The jobs that a call of a job tool names.
-fn named_in(input: &Value) -> Vec<String> {
-    let mut named = Vec::new();
-    for key in ["job", "jobs", "poll", "cancel"] {
-        match &input[key] {
-            Value::String(name) => named.push(name.clone()),
-            Value::Array(several) => {
-                let texts = several.iter().filter_map(Value::as_str);
-                named.extend(texts.map(str::to_owned));
-            }
-            _ => {}
-        }
-    }
-    named
 }
 
 fn failed(text: &str) -> Reply {

@@ -7,6 +7,7 @@
 //! ```
 
 use crate::config::Config;
+use crate::place::Berth;
 use bashd_keeper::job::directory;
 use bashd_keeper::spool::write_private;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,9 @@ pub struct FarJob {
     /// The place.
     #[serde(default)]
     pub place: String,
+    /// The node there, if the place is an allocation: the number of its job, and its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Whose it is: front end and client.
     pub owner: String,
     /// The command.
@@ -48,10 +52,41 @@ pub struct FarJob {
     pub seen_ms: u64,
 }
 
+/// Where jobs are together: a place, or one node of an allocation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FarSite {
+    pub(crate) place: String,
+    pub(crate) berth: Option<Berth>,
+}
+
 /// The jobs at other places that this state directory knows of.
 #[derive(Debug, Clone)]
 pub struct FarJobs {
     places: PathBuf,
+}
+
+impl FarSite {
+    /// A place that is no allocation.
+    pub(crate) fn whole(place: &str) -> Self {
+        Self {
+            place: place.to_owned(),
+            berth: None,
+        }
+    }
+
+    /// Where a job of that name is, if it is at that place: `big:bg_1`, `big/4711.n2:bg_1`.
+    pub(crate) fn of(job: &str, place: &str) -> Option<Self> {
+        let (site, _) = job.strip_prefix(place)?.split_once(':')?;
+        let berth = match site.strip_prefix('/') {
+            Some(berth) => Some(Berth::read(berth)?),
+            None if site.is_empty() => None,
+            None => return None,
+        };
+        Some(Self {
+            place: place.to_owned(),
+            berth,
+        })
+    }
 }
 
 impl FarJob {
@@ -61,6 +96,7 @@ impl FarJob {
             id: job.id.clone(),
             alias: job.alias.clone(),
             place: String::new(),
+            node: None,
             owner: job.owner.clone(),
             command: job.command.chars().take(LONGEST_COMMAND).collect(),
             state: job.state.name().to_owned(),
@@ -78,6 +114,7 @@ impl FarJob {
             id,
             alias,
             place: String::new(),
+            node: None,
             owner: owner.to_owned(),
             command: command.chars().take(LONGEST_COMMAND).collect(),
             state: "running".to_owned(),
@@ -86,6 +123,14 @@ impl FarJob {
             signal: None,
             started_ms: directory::now_ms(),
             seen_ms: 0,
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn site(&self) -> FarSite {
+        FarSite {
+            place: self.place.clone(),
+            berth: self.node.as_deref().and_then(Berth::read),
         }
     }
 
@@ -155,16 +200,17 @@ impl FarJobs {
     }
 
     /// Remembers a job. A failure only means that it is not listed.
-    pub(crate) fn note(&self, place: &str, job: &FarJob) -> io::Result<()> {
+    pub(crate) fn note(&self, site: &FarSite, job: &FarJob) -> io::Result<()> {
         // What comes from there names no file of ours.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if job.id.is_empty() || !job.id.chars().all(is_plain) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let directory = self.places.join(place).join("jobs");
+        let directory = self.places.join(&site.place).join("jobs");
         fs::create_dir_all(&directory)?;
         let seen = FarJob {
-            place: place.to_owned(),
+            place: site.place.clone(),
+            node: site.berth.as_ref().map(Berth::to_string),
             seen_ms: directory::now_ms(),
             ..job.clone()
         };
@@ -175,14 +221,14 @@ impl FarJobs {
     }
 
     /// Remembers all jobs of an owner at a place; those that are not there any more are forgotten.
-    pub(crate) fn saw(&self, place: &str, owner: &str, jobs: &[FarJob]) {
+    pub(crate) fn saw(&self, site: &FarSite, owner: &str, jobs: &[FarJob]) {
         for job in jobs.iter().take(MOST_JOBS) {
-            let _ = self.note(place, job);
+            let _ = self.note(site, job);
         }
-        let directory = self.places.join(place).join("jobs");
+        let directory = self.places.join(&site.place).join("jobs");
         for known in read_all(&directory) {
             let is_there = jobs.iter().any(|job| job.id == known.id);
-            if known.owner == owner && !is_there {
+            if known.owner == owner && known.site().berth == site.berth && !is_there {
                 let _ = fs::remove_file(directory.join(format!("{}.json", known.id)));
             }
         }
@@ -248,8 +294,9 @@ mod tests {
             None,
             "nothing of ours is there"
         );
-        jobs.note("big", &job("one", "big:bg_1")).unwrap();
-        jobs.note("big", &job("two", "big:bg_2")).unwrap();
+        let big = FarSite::of("big:bg_1", "big").unwrap();
+        jobs.note(&big, &job("one", "big:bg_1")).unwrap();
+        jobs.note(&big, &job("two", "big:bg_2")).unwrap();
         assert_eq!(jobs.find("big:bg_2").unwrap().id, "two");
         jobs.reached("big", Some("no route to host"));
         let listed = jobs.list();
@@ -261,11 +308,45 @@ mod tests {
                 .starts_with("unreachable, last seen 0 s ago")
         );
         jobs.reached("big", None);
-        jobs.saw("big", "cli:1", &[job("two", "big:bg_2")]);
+        jobs.saw(&big, "cli:1", &[job("two", "big:bg_2")]);
         let listed: Vec<String> = jobs.list().into_iter().map(|job| job.alias).collect();
         assert_eq!(listed, ["big:bg_2"]);
         for hostile in ["../../x", "", "a/b"] {
-            assert!(jobs.note("big", &job(hostile, "x")).is_err(), "{hostile}");
+            assert!(jobs.note(&big, &job(hostile, "x")).is_err(), "{hostile}");
+        }
+    }
+
+    #[test]
+    fn a_node_forgets_its_own_jobs_only() {
+        let state = tempfile::tempdir().unwrap();
+        let jobs = FarJobs::of(&Config::new(state.path()));
+        let aliases = ["far/4711.n1:bg_1", "far/4711.n2:bg_1"];
+        let [one, other] = aliases.map(|alias| FarSite::of(alias, "far").unwrap());
+        assert_ne!(one, other);
+        jobs.saw(&one, "cli:1", &[job("one", aliases[0])]);
+        jobs.saw(&other, "cli:1", &[job("two", aliases[1])]);
+        let known = |jobs: &FarJobs| jobs.list().iter().map(FarJob::site).collect::<Vec<_>>();
+        assert_eq!(known(&jobs), [one.clone(), other.clone()]);
+        jobs.saw(&one, "cli:1", &[]);
+        assert_eq!(known(&jobs), [other]);
+    }
+
+    #[test]
+    fn a_name_says_where_its_job_is() {
+        let node = |job: &str| {
+            let site = FarSite::of(job, "far")?;
+            Some(site.berth.map(|berth| berth.to_string()))
+        };
+        assert_eq!(node("far:bg_1"), Some(None));
+        assert_eq!(node("far/4711.n2:bg_1"), Some(Some("4711.n2".to_owned())));
+        for other in [
+            "bg_1",
+            "farther:bg_1",
+            "far/x:bg_1",
+            "far/4711.-n:bg_1",
+            "far",
+        ] {
+            assert_eq!(node(other), None, "{other}");
         }
     }
 }

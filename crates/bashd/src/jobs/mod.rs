@@ -35,6 +35,7 @@ use bashd_keeper::job::{abandoned, directory, recall};
 pub use claim::JobLimits;
 pub use clients::{ClientEntry, Clients};
 pub use completion::{Completions, Delivery};
+pub(crate) use far::FarSite;
 pub use far::{FarJob, FarJobs};
 pub use news::{JobNews, JobProgress, JobWatch, OwnerNews, Tell};
 pub use output::{JobOutput, OutputQuery, OutputStart, SearchCount};

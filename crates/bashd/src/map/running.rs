@@ -98,10 +98,9 @@ pub(super) async fn run(
             return Err(Error::new(ErrorKind::Place, "it was ended before anything began"));
         }
     };
-    if !problems.is_empty() && problems.len() == spec.places.len().max(1) {
-        if known.is_empty() {
-            journal.remove();
-        }
+    // One that is resumed has reached them before, and waits for them as if it had gone on.
+    if known.is_empty() && !problems.is_empty() && problems.len() == spec.places.len().max(1) {
+        journal.remove();
         return Err(Error::new(ErrorKind::Place, problems.join("; ")));
     }
     let mut running = MapLoop {

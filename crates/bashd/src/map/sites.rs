@@ -8,8 +8,8 @@ use tokio::time::Instant;
 /// Pause after a site could not be reached; each further one is twice that.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The longest such pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The longest such pause: what comes back is to be used soon.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Sites of a map: this machine, and places.
 #[derive(Debug)]

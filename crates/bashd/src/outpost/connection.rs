@@ -3,6 +3,7 @@
 use super::Outpost;
 use super::runs::OrderedRun;
 use crate::errand;
+use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::place::BUILD;
 use crate::place::conclusion::Conclusion;
@@ -20,7 +21,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 /// Bytes that are read at once.
@@ -37,6 +38,8 @@ struct Connection<'a> {
     runs: HashMap<u32, (String, Arc<OrderedRun>)>,
     /// Answers that are on their way; they end with the carrier.
     answers: JoinSet<()>,
+    /// Those of them that may be withdrawn.
+    asked: HashMap<u32, AbortHandle>,
 }
 
 /// Serves a carrier until it ends.
@@ -48,6 +51,7 @@ pub(super) async fn attend(outpost: &Arc<Outpost>, stream: UnixStream) {
         outbox: Arc::clone(&outbox),
         runs: HashMap::new(),
         answers: JoinSet::new(),
+        asked: HashMap::new(),
     };
     let writing = async {
         loop {
@@ -86,6 +90,9 @@ pub(super) async fn attend(outpost: &Arc<Outpost>, stream: UnixStream) {
 
 impl Connection<'_> {
     fn hear(&mut self, channel: u32, message: ToOutpost) -> io::Result<()> {
+        if !matches!(message, ToOutpost::Ping | ToOutpost::Pong) {
+            self.outpost.is_used();
+        }
         match message {
             ToOutpost::Hello { .. } => {
                 let welcome = FromOutpost::Welcome(Box::new(welcome(self.outpost)));
@@ -150,13 +157,13 @@ impl Connection<'_> {
     fn asked(&mut self, question: ToOutpost) {
         match question {
             ToOutpost::Manage { ask, call } => {
-                self.answer(|outpost| async move {
+                self.answer(ask, |outpost| async move {
                     let reply = Box::new(outpost.manage(&call).await);
                     FromOutpost::Managed { ask, reply }
                 });
             }
             ToOutpost::NextEnds { ask, call, told } => {
-                self.answer(|outpost| async move {
+                self.answer(ask, |outpost| async move {
                     let reply = match outpost.engine(&call.settings) {
                         Ok(engine) => Box::pin(engine.ended_here(&call, told)).await,
                         Err(error) => ManagedReply::failed(&error),
@@ -171,18 +178,32 @@ impl Connection<'_> {
                 }
             }
             ToOutpost::Stored { ask, wish } => {
-                self.answer(|outpost| async move {
+                self.answer(ask, |outpost| async move {
                     let part = outpost.stored(*wish).await;
                     FromOutpost::PartThere { ask, part }
                 });
             }
             ToOutpost::Describe { ask } => {
-                self.answer(|outpost| async move {
+                self.answer(ask, |outpost| async move {
                     let facts = Box::new(outpost.facts().await);
                     FromOutpost::Described { ask, facts }
                 });
             }
+            ToOutpost::Withdraw { ask } => self.withdraw(ask),
             _ => {}
+        }
+    }
+
+    /// Nobody waits for an answer any more: what it would have told is told to the next.
+    fn withdraw(&mut self, ask: u32) {
+        let Some(answering) = self.asked.remove(&ask) else {
+            return;
+        };
+        if !answering.is_finished() {
+            answering.abort();
+            let nobody = Error::new(ErrorKind::Place, "nobody waits for this any more");
+            let reply = Box::new(ManagedReply::failed(&nobody));
+            let _ = self.outbox.bulk(ask, &FromOutpost::Managed { ask, reply });
         }
     }
 
@@ -207,7 +228,7 @@ impl Connection<'_> {
     }
 
     /// Sends the answer to such a question once it is there.
-    fn answer<A>(&mut self, answering: impl FnOnce(Arc<Outpost>) -> A)
+    fn answer<A>(&mut self, ask: u32, answering: impl FnOnce(Arc<Outpost>) -> A)
     where
         A: Future<Output = FromOutpost> + Send + 'static,
     {
@@ -216,16 +237,12 @@ impl Connection<'_> {
             answering(Arc::clone(self.outpost)),
             Arc::clone(&self.outbox),
         );
-        self.answers.spawn(async move {
+        self.asked.retain(|_, answering| !answering.is_finished());
+        let answering = self.answers.spawn(async move {
             let answer = answering.await;
-            let channel = match &answer {
-                FromOutpost::Managed { ask, .. }
-                | FromOutpost::PartThere { ask, .. }
-                | FromOutpost::Described { ask, .. } => *ask,
-                _ => CONTROL,
-            };
-            let _ = outbox.bulk(channel, &answer);
+            let _ = outbox.bulk(ask, &answer);
         });
+        self.asked.insert(ask, answering);
     }
 
     /// Tells this carrier how a run ends.

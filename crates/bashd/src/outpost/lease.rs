@@ -6,6 +6,7 @@
 
 use super::Outpost;
 use super::runs::{OrderedRun, RunEnd};
+use crate::config::Lease;
 use crate::errand;
 use crate::place::wire::{self, FromOutpost};
 use crate::run_id::RunId;
@@ -15,7 +16,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 /// How long what runs may take to end.
@@ -24,13 +24,16 @@ const ENDING: Duration = Duration::from_secs(10);
 /// How long carriers have to take the ends along.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
+/// Within which time all processes hear that an allocation ends.
+const HEARD_BY_ALL: Duration = Duration::from_millis(300);
+
 /// The end of the name of a file that says when an outpost had something to do.
 const BUSY: &str = ".busy";
 
 impl Outpost {
     /// Ends everything, and writes down how it ended.
     pub(super) async fn wind_up(self: &Arc<Self>) {
-        self.is_ending.store(true, Ordering::Relaxed);
+        self.ending.cancel();
         let runs: Vec<(String, Arc<OrderedRun>)> = {
             let runs = self.runs();
             runs.iter()
@@ -79,7 +82,15 @@ impl Outpost {
 
     /// Whether it was told to end.
     pub(super) fn is_ending(&self) -> bool {
-        self.is_ending.load(Ordering::Relaxed)
+        self.ending.is_cancelled()
+    }
+
+    /// Who ends an allocation asks all of its processes to end, in any order: one that ended like
+    /// that may have heard it before this one.
+    pub(super) async fn hears_that_too(&self) {
+        if self.settings.lease != Lease::None {
+            let _ = tokio::time::timeout(HEARD_BY_ALL, self.ending.cancelled()).await;
+        }
     }
 
     fn ends(&self) -> PathBuf {
@@ -109,7 +120,7 @@ impl Outpost {
     /// The file by which siblings see that it has something to do: beside the directory of this
     /// node, which is the parent of ours.
     fn busy_file(&self) -> Option<PathBuf> {
-        if self.settings.lease == crate::config::Lease::None {
+        if self.settings.lease == Lease::None {
             return None;
         }
         let node = self.settings.state_dir.parent()?;

@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::UnixListener;
+use tokio_util::sync::CancellationToken;
 
 /// Engines that an outpost has at a time: one for each configuration of a near side.
 const MOST_ENGINES: usize = 8;
@@ -79,8 +80,10 @@ pub(crate) struct Outpost {
     /// Orders that were cancelled before they came.
     cancelled: Mutex<Vec<String>>,
     connections: AtomicUsize,
+    /// Whether somebody wanted something since the last look.
+    was_used: AtomicBool,
     /// Whether it was told to end.
-    is_ending: AtomicBool,
+    ending: CancellationToken,
 }
 
 /// Serves carriers at a socket until there was nothing to do for a while, or until it is told to
@@ -98,7 +101,8 @@ pub async fn serve(
         runs: Mutex::default(),
         cancelled: Mutex::default(),
         connections: AtomicUsize::new(0),
-        is_ending: AtomicBool::new(false),
+        was_used: AtomicBool::new(true),
+        ending: CancellationToken::new(),
     });
     let mut is_leaving = false;
     let mut siblings = HashMap::new();
@@ -142,16 +146,23 @@ pub async fn serve(
 }
 
 impl Outpost {
+    /// Somebody wants something.
+    fn is_used(&self) {
+        self.was_used.store(true, Ordering::Relaxed);
+    }
+
     fn is_busy(&self) -> bool {
         let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
         let has_sessions = engines.iter().any(|(_, engine)| engine.has_sessions());
         let has_jobs = engines
             .first()
             .is_some_and(|(_, engine)| engine.live_jobs() > 0);
-        has_sessions
-            || has_jobs
-            || self.connections.load(Ordering::Relaxed) > 0
-            || !self.runs().is_empty()
+        // What is lent is not kept for who is connected and wants nothing.
+        let is_wanted = match self.settings.lease {
+            Lease::None => self.connections.load(Ordering::Relaxed) > 0,
+            Lease::OfEngine => self.was_used.swap(false, Ordering::Relaxed),
+        };
+        is_wanted || has_sessions || has_jobs || !self.runs().is_empty()
     }
 
     /// Commands that run now.

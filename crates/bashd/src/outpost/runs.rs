@@ -102,6 +102,9 @@ impl Outpost {
         let (outpost, begun) = (Arc::clone(self), Arc::clone(&run));
         tokio::spawn(async move {
             let mut end = outpost.carry_out(&order, watch, &begun.cancel).await;
+            if end.conclusion.is_by_signal() {
+                outpost.hears_that_too().await;
+            }
             if outpost.is_ending() {
                 end.conclusion.ended_with_place();
             }

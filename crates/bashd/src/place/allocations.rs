@@ -63,10 +63,8 @@ pub(crate) struct CallClaim {
     pub(crate) owner: String,
     /// The call's id.
     pub(crate) id: String,
-    /// The session of the call.
+    /// The session of the call, whose next call has to find it.
     pub(crate) session: Option<String>,
-    /// Whether something of it stays there, so that the next call of this owner has to find it.
-    pub(crate) is_bound: bool,
 }
 
 /// What is known of a place's allocations.
@@ -95,11 +93,23 @@ pub(super) struct KnownAllocations {
 
 /// A call at a node, for as long as it is under way.
 #[derive(Debug)]
-pub(crate) struct CallThere(Arc<FarPlace>, Berth);
+pub(crate) struct CallThere {
+    place: Arc<FarPlace>,
+    berth: Berth,
+    /// The key of its allocation, if that is for this call alone: nobody will ask for it again.
+    only_key: Option<String>,
+}
 
 impl Drop for CallThere {
     fn drop(&mut self) {
-        let Self(place, berth) = self;
+        let Self {
+            place,
+            berth,
+            only_key,
+        } = self;
+        if let Some(key) = only_key.take() {
+            place.slurm.forget_key(&key, berth);
+        }
         let mut known = place.slurm.known();
         if let Some(calls) = known.calls.get_mut(berth) {
             *calls -= 1;
@@ -111,6 +121,26 @@ impl Drop for CallThere {
 }
 
 impl Allocations {
+    /// The ways to nodes that are open now, as far as nobody makes one.
+    pub(super) fn links(&self) -> Vec<Arc<Link>> {
+        let known = self.known();
+        let slots = known.links.values();
+        slots
+            .filter_map(|slot| slot.try_lock().ok()?.clone())
+            .collect()
+    }
+
+    /// An allocation is not needed any more; a job that it may have is found by its name.
+    fn forget_key(&self, key: &str, berth: &Berth) {
+        let mut known = self.known();
+        known.running.remove(key);
+        known.links.remove(berth);
+        drop(known);
+        if let Ok(mut asking) = self.asking.try_lock() {
+            asking.retain(|_, turn| Arc::strong_count(turn) > 1);
+        }
+    }
+
     pub(super) fn known(&self) -> MutexGuard<'_, KnownAllocations> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,6 +153,11 @@ impl FarPlace {
             PlaceKind::Slurm(settings) => Some(settings),
             _ => None,
         }
+    }
+
+    /// Whether it is of several nodes, each with jobs of its own.
+    pub(crate) fn has_nodes(&self) -> bool {
+        self.of_slurm().is_some()
     }
 
     /// A link to a node for a call, which counts as its load as long as the call is under way.
@@ -146,17 +181,22 @@ impl FarPlace {
         let mut failure = None;
         for _ in 0..MOST_STEPS {
             let (job, nodes) = self.allocation(settings, key).await?;
-            let Some(call) = self.choose(job, &nodes, claim) else {
+            let Some(mut call) = self.choose(job, &nodes, claim) else {
                 // Those that are left alone may be all.
                 let error = failure.take();
                 let none = || Error::new(ErrorKind::Place, format!("no node of job {job} answers"));
                 return Err(error.unwrap_or_else(none));
             };
-            match self.dial_node(&call.1).await {
-                Ok(link) => return Ok((link, call)),
+            match self.dial_node(&call.berth).await {
+                Ok(link) => {
+                    let is_alone = settings.sharing == SlurmSharing::Job && claim.session.is_none();
+                    call.only_key = is_alone.then(|| key.to_owned());
+                    return Ok((link, call));
+                }
                 Err(error) => {
                     let until = Instant::now() + LEFT_ALONE;
-                    self.slurm.known().away.insert(call.1.clone(), until);
+                    let berth = call.berth.clone();
+                    self.slurm.known().away.insert(berth, until);
                     let state = self.look(job, true).await;
                     match state.map(|job| job.map(|job| (job.told(), job.nodes))) {
                         Ok(Some((HouseState::Running, nodes))) => {
@@ -177,8 +217,7 @@ impl FarPlace {
         Err(failure.unwrap_or_else(never))
     }
 
-    /// The node for a call: what stays there belongs to its owner's node, all else goes where
-    /// fewest calls are under way.
+    /// The node for a call: that of its session, or else where fewest calls are under way.
     fn choose(
         self: &Arc<Self>,
         job: u64,
@@ -193,18 +232,26 @@ impl FarPlace {
             node: node.clone(),
         });
         let berths = berths.filter(|berth| !known.away.contains_key(berth));
-        let chosen = if claim.is_bound {
-            // By a hash of both, so that few move when a node goes.
-            berths.max_by_key(|berth| {
-                let digest = Sha256::digest(format!("{} {}", claim.owner, berth.node));
-                digest.as_slice().to_vec()
-            })
-        } else {
-            berths.min_by_key(|berth| known.calls.get(berth).copied().unwrap_or_default())
+        // By a hash of both, so that few move when a node goes.
+        let drawn = |berth: &Berth, of: &str| {
+            let digest = Sha256::digest(format!("{} {of} {}", claim.owner, berth.node));
+            digest.as_slice().to_vec()
+        };
+        let chosen = match &claim.session {
+            Some(session) => berths.max_by_key(|berth| drawn(berth, session)),
+            // Among equals by lot: other processes send theirs there, too.
+            None => berths.min_by_key(|berth| {
+                let calls = known.calls.get(berth).copied().unwrap_or_default();
+                (calls, drawn(berth, &claim.id))
+            }),
         }?;
         *known.calls.entry(chosen.clone()).or_default() += 1;
         drop(known);
-        Some(CallThere(Arc::clone(self), chosen))
+        Some(CallThere {
+            place: Arc::clone(self),
+            berth: chosen,
+            only_key: None,
+        })
     }
 
     /// The link to a node, another one if it was lost. One caller at a time makes one.
@@ -333,7 +380,7 @@ impl FarPlace {
         ask(&words, &self.env, input, self.settings.connect).await
     }
 
-    /// The node of an owner, if there is an allocation for it: none is asked for.
+    /// A node for an owner, if there is an allocation for it: none is asked for.
     pub(super) async fn berth_of(
         self: &Arc<Self>,
         settings: &SlurmSettings,
@@ -341,7 +388,6 @@ impl FarPlace {
     ) -> Result<Berth> {
         let claim = CallClaim {
             owner: owner.to_owned(),
-            is_bound: true,
             ..CallClaim::default()
         };
         let key = self.key(settings, &claim);
@@ -359,7 +405,7 @@ impl FarPlace {
             (job, told.ok_or_else(none)?.nodes)
         };
         let call = self.choose(job, &nodes, &claim).ok_or_else(none)?;
-        Ok(call.1.clone())
+        Ok(call.berth.clone())
     }
 
     /// What tells allocations of this place apart: who shares one, and what it is made of.

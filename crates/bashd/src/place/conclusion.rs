@@ -10,6 +10,7 @@ use crate::minimize::ShellMasks;
 use crate::output::run_output::{FarOutput, RunOutput, StreamCounts};
 use crate::plan::{ConfinementInForce, Dealings, LimitsInForce, Outline};
 use bashd_keeper::left_behind::LeftBehind;
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,6 +61,17 @@ impl Conclusion {
             Self::Cancelled => *self = Self::TooLate,
             _ => {}
         }
+    }
+
+    /// Whether a signal ended the command by which places are ended.
+    pub(crate) fn is_by_signal(&self) -> bool {
+        const ENDING: [i32; 2] = [Signal::TERM.as_raw(), Signal::KILL.as_raw()];
+        let Self::Ended { report, .. } = self else {
+            return false;
+        };
+        // Not what we ended ourselves.
+        let is_ours = report.ended_by.is_some();
+        !is_ours && matches!(report.exit, Exit::Signal(signal) if ENDING.contains(&signal))
     }
 
     /// Whether its place ended the command.

@@ -104,6 +104,7 @@ impl Link {
         mut assembler: Assembler,
     ) {
         let (outbox, closed) = (Arc::clone(&self.outbox), self.closed.clone());
+        let carrier = Arc::clone(&self.carrier);
         tokio::spawn(async move {
             let writing = async {
                 loop {
@@ -113,8 +114,20 @@ impl Link {
                     }
                 }
             };
-            let _: Option<io::Result<()>> = closed.run_until_cancelled(writing).await;
+            let ended: Option<io::Result<()>> = closed.run_until_cancelled(writing).await;
             closed.cancel();
+            if ended.is_none() {
+                // What its last user said is still to be heard: that it needs nothing more.
+                let last = async {
+                    while !outbox.is_empty() {
+                        to_it.write_all(&outbox.next().await).await?;
+                    }
+                    io::Result::Ok(())
+                };
+                let _ = timeout(LAST_WRITE, last).await;
+            } else {
+                carrier.end();
+            }
         });
         let (outbox, closed) = (Arc::clone(&self.outbox), self.closed.clone());
         let (routes, carrier) = (Arc::clone(&self.routes), Arc::clone(&self.carrier));
@@ -138,11 +151,15 @@ impl Link {
                 }
             };
             let ended: Option<io::Result<()>> = closed.run_until_cancelled(reading).await;
+            let is_by_us = ended.is_none();
             let why = match ended {
                 Some(Err(error)) => error.to_string(),
                 Some(Ok(())) | None => "the carrier ended".to_owned(),
             };
-            carrier.end();
+            // Who leaves lets it carry what was said last.
+            if !is_by_us {
+                carrier.end();
+            }
             lock(&routes).close(why);
             closed.cancel();
         });
@@ -231,8 +248,11 @@ impl Link {
             ask
         };
         self.ask(channel, &question(ask));
+        let mut waiting = Waiting(Some((self, channel, ask)));
         let gone = |_| io::Error::new(io::ErrorKind::NotConnected, self.why_closed());
-        answer.await.map_err(gone)
+        let answer = answer.await;
+        waiting.0 = None;
+        answer.map_err(gone)
     }
 
     /// Has a call about jobs answered.
@@ -325,6 +345,18 @@ impl Drop for Link {
             leave();
         } else if std::thread::Builder::new().spawn(leave).is_err() {
             self.carrier.end();
+        }
+    }
+}
+
+/// A question on whose answer somebody waits; if he leaves, the other side hears it.
+struct Waiting<'a>(Option<(&'a Link, u32, u32)>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some((link, channel, ask)) = self.0 {
+            // Behind its question. It is answered all the same, so that it is forgotten here.
+            link.ask(channel, &ToOutpost::Withdraw { ask });
         }
     }
 }

@@ -358,17 +358,22 @@ impl FarPlace {
     /// Waits for ends of jobs there of which their owner was not told, who knows of these.
     pub(crate) async fn next_ends(
         self: &Arc<Self>,
-        call: ManagedCall,
+        (call, berth): (ManagedCall, Option<&Berth>),
         told: Vec<String>,
     ) -> Result<ManagedReply> {
-        let link = self.link_to_ends(&call.owner).await?;
+        let link = self.link_to_ends(berth).await?;
         let ends = link.next_ends(Box::new(call), told).await;
         ends.map_err(|error| Error::io(ErrorKind::Place, "wait for the ends of jobs", error))
     }
 
     /// Its owner was told of the ends of these jobs; if that does not arrive it is told again.
-    pub(crate) async fn tell_ends_told(self: &Arc<Self>, call: ManagedCall, ids: Vec<String>) {
-        if let Ok(link) = self.link_to_ends(&call.owner).await {
+    pub(crate) async fn tell_ends_told(
+        self: &Arc<Self>,
+        call: ManagedCall,
+        berth: Option<Berth>,
+        ids: Vec<String>,
+    ) {
+        if let Ok(link) = self.link_to_ends(berth.as_ref()).await {
             let call = Box::new(call);
             link.send_first(CONTROL, &ToOutpost::EndsTold { call, ids });
             link.flush().await;
@@ -399,10 +404,10 @@ impl FarPlace {
         link().await?.stored(wish).await.map_err(failed)
     }
 
-    /// The link to what is left there of an owner; nothing is made for it.
-    async fn link_to_ends(self: &Arc<Self>, owner: &str) -> Result<Arc<Link>> {
+    /// The link to where jobs are or were; nothing is made for it.
+    async fn link_to_ends(self: &Arc<Self>, berth: Option<&Berth>) -> Result<Arc<Link>> {
         if self.of_slurm().is_some() {
-            return self.link_to_manage(None, owner).await;
+            return self.link_to_manage(berth, "").await;
         }
         self.link_for(ReachFor::Finding).await
     }
@@ -429,7 +434,6 @@ impl FarPlace {
             Some(_) => {
                 let claim = CallClaim {
                     owner: default_owner(),
-                    is_bound: true,
                     ..CallClaim::default()
                 };
                 self.link_for_call(&claim).await?.0
@@ -460,8 +464,9 @@ impl FarPlace {
 
     /// Waits, for a moment, until what was sent is written.
     pub(crate) async fn flush(&self) {
-        let link = self.link.lock().await.clone();
-        if let Some(link) = link {
+        let mut links: Vec<Arc<Link>> = self.link.lock().await.iter().cloned().collect();
+        links.extend(self.slurm.links());
+        for link in links {
             link.flush().await;
         }
     }

@@ -24,6 +24,9 @@ const MOST_NODES: usize = 10_000;
 /// How long an outpost stays idle, unless that is configured: others wait for what it holds.
 const IDLE: Duration = Duration::from_mins(1);
 
+/// The same, if it is for one call alone.
+const ALONE: Duration = Duration::from_secs(1);
+
 /// Who shares an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SlurmSharing {
@@ -121,7 +124,12 @@ impl SlurmSettings {
 
     /// The batch script.
     pub(super) fn script(&self, place: &PlaceSettings, ground: &SlurmGround) -> String {
-        let idle = place.idle.unwrap_or(IDLE).as_secs_f64();
+        let idle = match self.sharing {
+            // Nobody else comes.
+            SlurmSharing::Job => ALONE,
+            SlurmSharing::Session | SlurmSharing::Shared => IDLE,
+        };
+        let idle = place.idle.unwrap_or(idle).as_secs_f64();
         let hold = format!(
             "{} outpost --hold --leased --idle {idle} --state {}{}",
             quoted(&ground.bin),

@@ -108,6 +108,10 @@ pub(crate) enum ToOutpost {
     Describe {
         ask: u32,
     },
+    /// Nobody waits any more for the answer to this: what has not been told counts as untold.
+    Withdraw {
+        ask: u32,
+    },
     /// The run's end has arrived, and nothing more will be asked.
     Forget {
         id: String,

@@ -18,7 +18,7 @@
 //! | `upload` | a program that is sent, and what logins leave (15, 18, 22, 28) |
 //! | `pages` | none: what the pages about places show, on a far machine |
 //! | `kubernetes` | pods, in a Kubernetes of one node (12); `./test --with kubernetes` |
-//! | `slurm`, `slurm_maps` | allocations, in a Slurm of three nodes (8 to 11); `./test --with slurm` |
+//! | `slurm`, `slurm_jobs`, `slurm_maps` | allocations, in a Slurm of three nodes (8 to 11); `./test --with slurm` |
 //! | `containers` | containers, by podman (13); `./test --with containers` |
 //! | `images` | images that lack something (16, 19); likewise |
 
@@ -36,6 +36,7 @@ mod liar;
 mod oracle;
 mod pages;
 mod slurm;
+mod slurm_jobs;
 mod slurm_maps;
 mod smoke;
 mod upload;

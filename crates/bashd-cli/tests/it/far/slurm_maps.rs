@@ -9,6 +9,10 @@ use bashd_testkit::Proctrack;
 use bashd_testkit::processes::Process;
 use serde_json::{Value, json};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// Within which time Slurm is itself again after its controller has come back.
+const SETTLES: Duration = Duration::from_secs(120);
 
 #[test]
 fn a_map_over_three_nodes_loses_what_ran_on_one_that_fails_and_nothing_else() {
@@ -55,7 +59,7 @@ fn a_map_survives_its_own_death_its_controllers_and_the_end_of_its_allocation() 
     let Some(mut cluster) = whole(Proctrack::Linuxproc) else {
         return;
     };
-    cluster.configure("nodes = 3\n");
+    cluster.configure("nodes = 3\npatience_seconds = 120\n");
     let log = cluster.rig.shared().join("items");
     let command = format!("echo {{}} >>{}; sleep 0.3; echo {{}}", log.display());
     let mut map = cluster.map(&["--name", "all", &command], 200);
@@ -73,7 +77,12 @@ fn a_map_survives_its_own_death_its_controllers_and_the_end_of_its_allocation() 
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
-    wait_until("more of it", || cluster.lines("items").len() > 120);
+    // A controller that comes back has no room for steps until its nodes have told it how they are.
+    let begun = Instant::now();
+    while cluster.lines("items").len() <= 120 {
+        assert!(begun.elapsed() < SETTLES, "{}", cluster.rig.logs());
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let job = cluster.job();
     cluster.rig.client_says(&["scancel", &job]);
     let results = results(map);
@@ -95,6 +104,8 @@ fn a_map_survives_its_own_death_its_controllers_and_the_end_of_its_allocation() 
     }
     let last = cluster.job();
     assert_ne!(last, job, "it went on in another allocation");
+    let forgotten = cluster.bashd(&["map", "--forget", "all"]).status();
+    assert!(forgotten.unwrap().success());
     cluster.rig.client_says(&["scancel", &last]);
     cluster.nothing_is_left();
 }
@@ -141,8 +152,9 @@ fn an_agent_works_on_an_allocation_with_a_session_a_job_and_a_map() {
         cluster.wait(engine.job(Call::json(asked.to_string(), defaults)))
     };
     let reply = asked(json!({ "action": "wait", "job": job, "timeout": 20 }));
-    assert_eq!(reply.result["jobs"][0]["exit_code"], 8, "{reply:?}");
-    cluster.configure("nodes = 3\n");
+    assert_eq!(reply.result["jobs"][0]["job"]["exit_code"], 8, "{reply:?}");
+    // The same allocation: there is room for no other.
+    cluster.configure("nodes = 3\ngpus = 1\nmemory = '1GiB'\n");
     let map = cluster.map(&["echo {} $SLURMD_NODENAME"], 200);
     let results = results(map);
     assert_eq!(results.len(), 200);

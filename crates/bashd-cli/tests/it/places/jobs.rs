@@ -267,6 +267,44 @@ fn all_calls_of_an_engine_can_run_at_a_place_that_they_do_not_know() {
 }
 
 #[test]
+fn a_wait_that_nobody_waits_for_any_more_takes_no_end_along() {
+    let home = home();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let engine = engine_with(&home, &carrier(), |_| {});
+        let call = |input: &Value| {
+            let defaults = Request::new("").profile("default").owner("rpc:test");
+            Call::json(input.to_string(), defaults)
+        };
+        let script = "until [ -e gate ]; do sleep 0.05; done; exit 6";
+        let asked = json!({ "command": script, "background": true, "on": "there" });
+        let begun = engine.run(call(&asked)).await;
+        assert!(begun.text.contains("there:bg_1"), "{}", begun.text);
+        let wait = json!({ "action": "wait", "job": "there:bg_1" });
+        let screen = json!({ "action": "output", "job": "there:bg_1" });
+        {
+            // The second question arrives behind the first.
+            let mut waiting = std::pin::pin!(engine.job(call(&wait)));
+            tokio::select! {
+                biased;
+                waited = &mut waiting => panic!("{}", waited.text),
+                read = engine.job(call(&screen)) => assert!(!read.is_error, "{}", read.text),
+            }
+        }
+        fs::write(home.home().join("gate"), "").unwrap();
+        let known = std::collections::HashSet::new();
+        let ends = engine.next_ends_there("default", "rpc:test", &known);
+        let ends = tokio::time::timeout(PATIENCE, ends).await;
+        let ended: Vec<String> = ends.unwrap().into_iter().map(|job| job.alias).collect();
+        assert_eq!(ended, ["there:bg_1"], "nobody was told of it by that wait");
+    });
+    fs::remove_file(home.home().join("gate")).unwrap();
+}
+
+#[test]
 fn an_end_that_was_not_told_can_be_asked_for_again() {
     let noted = super::noted_carrier();
     let more = "patience_seconds = 0\nconnect_seconds = 1\n";

@@ -64,7 +64,7 @@ impl AskedElsewhere {
             self.calls.tell(record);
         }
         // Those whose process is gone ask no more.
-        self.calls.compare(&[], &[]);
+        self.calls.compare(&[], &[], &[]);
         let own = std::process::id().cast_signed();
         let mut asking = BTreeSet::new();
         let mut new = Vec::new();

@@ -25,7 +25,7 @@ use app::{TopApp, TopDeed, TopMode};
 use bashd::artifact::ArtifactStore;
 use bashd::exec::TerminalGuardian;
 use bashd::feed::FeedReader;
-use bashd::jobs::{OutputQuery, Whose};
+use bashd::jobs::{FarJobs, OutputQuery, Whose};
 use bashd::ledger::Timestamp;
 use crossterm::event::{self, Event, KeyEventKind};
 use std::io;
@@ -142,7 +142,7 @@ fn once(app: &TopApp, arguments: &TopOptions, printer: &Printer) -> Result<ExitS
         let took = for_people::duration(call.millis(now));
         let bytes = for_people::size(call.bytes);
         let [owner, session, command] =
-            [&*call.begun.owner, call.session(), &call.begun.command].map(for_people::one_line);
+            [&*call.begun.owner, call.session(), &call.command()].map(for_people::one_line);
         let Some(columns) = columns else {
             page.line(format_args!(
                 "{state}  {took:>6}  {bytes:>7}  {owner:<18}  {session:<10}  {:<20}  {command}",
@@ -187,7 +187,8 @@ impl TopDesk<'_> {
             self.looked = Some(Instant::now());
             let running = self.deeds.jobs.running().await;
             let jobs = self.deeds.jobs.list(Whose::Everybody);
-            app.calls.compare(&running, &jobs);
+            let far = FarJobs::of(&self.settings.config).list();
+            app.calls.compare(&running, &jobs, &far);
             self.ends.look(&jobs, crate::jobs::ending);
             if let TopMode::Opened(id) = &app.mode {
                 app.output = self.output(&id.clone(), app).await;

@@ -120,7 +120,7 @@ fn table(app: &TopApp, area: Rect, colours: TopColours, now: Timestamp) -> Vec<L
             &size(call.bytes),
             &one_line(&call.begun.owner),
             &one_line(call.session()),
-            &one_line(&call.begun.command),
+            &one_line(&call.command()),
         ]);
         lines.push(Line::from(Span::styled(format!("{text:<columns$}"), style)));
     }
@@ -171,6 +171,11 @@ fn details(call: &WatchedCall, columns: usize, colours: TopColours) -> Vec<Line<
     if !call.begun.cwd.is_empty() {
         about.push(one_line(&call.begun.cwd));
     }
+    about.extend(
+        call.site
+            .as_ref()
+            .map(|site| format!("at {}", one_line(site))),
+    );
     about.push(call.id.clone());
     let faint = Style::default().add_modifier(Modifier::DIM);
     let about = rows(&about.join(" · "), columns).into_iter();

@@ -1,7 +1,7 @@
 //! The calls of all bashd processes, as the feed tells of them: what is kept, and in which order.
 
 use bashd::feed::{CallAsks, CallBegun, CallEnded, FeedEvent, FeedRecord};
-use bashd::jobs::Job;
+use bashd::jobs::{FarJob, Job};
 use bashd::ledger::{Record, RecordedOutcome, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ pub(crate) struct WatchedCall {
     pub(crate) state: WatchedState,
     /// Bytes that it wrote so far.
     pub(crate) bytes: u64,
+    /// The place at which its command runs, and the node there; `None` for this machine.
+    pub(crate) site: Option<String>,
 }
 
 /// What a call does.
@@ -113,6 +115,14 @@ impl WatchedCall {
         }
     }
 
+    /// Its command, behind where that runs.
+    pub(crate) fn command(&self) -> String {
+        match &self.site {
+            Some(site) => format!("{site}: {}", self.begun.command),
+            None => self.begun.command.clone(),
+        }
+    }
+
     fn has(&self, text: &str) -> bool {
         let parts = [
             &*self.begun.command,
@@ -120,6 +130,7 @@ impl WatchedCall {
             self.session(),
             &self.begun.cwd,
             &self.id,
+            self.site.as_deref().unwrap_or_default(),
         ];
         parts.iter().any(|part| part.to_lowercase().contains(text))
     }
@@ -146,6 +157,7 @@ impl WatchedCall {
             "profile": self.begun.profile,
             "command": self.begun.command,
             "cwd": self.begun.cwd,
+            "place": self.site,
             "pid": self.begun.pid,
             "ms": self.millis(now),
             "output_bytes": self.bytes,
@@ -185,6 +197,7 @@ impl WatchedCalls {
                 since: record.time,
                 state: WatchedState::Running,
                 bytes: 0,
+                site: None,
             };
             self.calls.insert(record.id, call);
             return;
@@ -195,6 +208,12 @@ impl WatchedCalls {
         match record.event {
             FeedEvent::Asks(asks) => call.state = WatchedState::Asks(asks),
             FeedEvent::Allowed => call.state = WatchedState::Running,
+            FeedEvent::Placed(placed) => {
+                call.site = Some(match placed.node {
+                    Some(node) => format!("{}/{node}", placed.place),
+                    None => placed.place,
+                });
+            }
             FeedEvent::Ended(ended) => {
                 call.bytes = ended.output_bytes;
                 call.state = match &ended.job {
@@ -209,9 +228,20 @@ impl WatchedCalls {
     }
 
     /// Compares with what is there: processes that are gone, and what runs and jobs wrote. The
-    /// names of jobs that still run are in `jobs`.
-    pub(crate) fn compare(&mut self, running: &[Job], jobs: &[Job]) {
+    /// names of jobs that still run are in `jobs`, and what is known of those at other places in
+    /// `far`.
+    pub(crate) fn compare(&mut self, running: &[Job], jobs: &[Job], far: &[FarJob]) {
         for call in self.calls.values_mut() {
+            if let (WatchedState::Job(name), Some(_)) = (&mut call.state, &call.site) {
+                // Each place has its own truth: what is not known of it is not lost.
+                let job = far.iter().find(|job| job.alias == *name || job.id == *name);
+                match job {
+                    Some(job) if job.is_alive => job.alias.clone_into(name),
+                    Some(job) => call.state = end_of_far(job, call.since),
+                    None => {}
+                }
+                continue;
+            }
             let found = running.iter().chain(jobs).find(|job| job.id == call.id);
             if let Some(job) = found {
                 call.bytes = job.output_bytes;
@@ -312,6 +342,25 @@ fn end_of(job: &Job) -> WatchedState {
     serde_json::from_value(ended).map_or(WatchedState::Lost, WatchedState::Ended)
 }
 
+/// Likewise, of one at another place.
+fn end_of_far(job: &FarJob, since: Timestamp) -> WatchedState {
+    let outcome = match (job.exit_code, job.signal) {
+        (Some(_), _) => "exited",
+        (None, Some(_)) => "signalled",
+        (None, None) => return WatchedState::Lost,
+    };
+    let begun = u64::try_from(since.as_millisecond()).unwrap_or_default();
+    let ended = json!({
+        "outcome": outcome,
+        "exit_code": job.exit_code,
+        "signal": job.signal,
+        // When it was heard of: its own clock is that of its place.
+        "wall_ms": job.seen_ms.saturating_sub(begun),
+        "output_bytes": 0,
+    });
+    serde_json::from_value(ended).map_or(WatchedState::Lost, WatchedState::Ended)
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -387,7 +436,7 @@ pub(crate) mod tests {
         let mut calls = some();
         let gone = json!({"event": "begun", "pid": i32::MAX, "owner": "x", "profile": "p", "command": "c"});
         calls.tell(event("e", 9, gone));
-        calls.compare(&[], &[]);
+        calls.compare(&[], &[], &[]);
         assert_eq!(calls.get("e").unwrap().word(), "lost");
         assert_eq!(calls.get("b").unwrap().word(), "running");
         let line = calls

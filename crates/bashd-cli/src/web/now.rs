@@ -12,7 +12,7 @@ use bashd::CancellationToken;
 use bashd::approval::Watching;
 use bashd::config::Config;
 use bashd::feed::{FeedBatch, FeedPlace, FeedReader};
-use bashd::jobs::{Job, Whose};
+use bashd::jobs::{FarJobs, Job, Whose};
 use bashd::ledger::Timestamp;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
@@ -44,6 +44,7 @@ const STAYS_WATCHED: Duration = Duration::from_secs(3);
 pub(super) struct NowBoard {
     feed_dir: PathBuf,
     deeds: CallDeeds,
+    far: FarJobs,
     state: Mutex<BoardState>,
     news: broadcast::Sender<Bytes>,
     looking: tokio::sync::Mutex<()>,
@@ -72,6 +73,7 @@ impl NowBoard {
         Arc::new(Self {
             feed_dir: config.feed_dir(),
             deeds: CallDeeds::of(config),
+            far: FarJobs::of(config),
             state: Mutex::default(),
             news: broadcast::channel(PIECES_AHEAD).0,
             looking: tokio::sync::Mutex::default(),
@@ -170,10 +172,12 @@ impl NowBoard {
         let begun = Instant::now();
         let running = self.deeds.jobs.running().await;
         let jobs = self.deeds.jobs.clone();
-        let listed = tokio::task::spawn_blocking(move || jobs.list(Whose::Everybody)).await;
-        let listed = listed.unwrap_or_default();
+        let known = self.far.clone();
+        let look = move || (jobs.list(Whose::Everybody), known.list());
+        let looked = tokio::task::spawn_blocking(look).await;
+        let (listed, far) = looked.unwrap_or_default();
         let mut state = self.state();
-        state.calls.compare(&running, &listed);
+        state.calls.compare(&running, &listed, &far);
         state.jobs = listed
             .into_iter()
             .chain(running)
@@ -294,8 +298,8 @@ impl BoardState {
     }
 
     /// What one who comes back may not have seen: these, whatever lives, and what the feed does not
-    /// tell, which is that a process is gone, and what became of jobs. With it goes which rows there
-    /// are: others were forgotten or removed meanwhile.
+    /// tell, which is that a process is gone, and what became of jobs. With it goes which rows
+    /// there are: others were forgotten or removed meanwhile.
     fn again(&self, ids: &BTreeSet<String>) -> Bytes {
         let is_wanted = |row: &&NowRow| {
             let is_told = !row.is_live() && !row.is_lost();
@@ -358,7 +362,7 @@ mod tests {
         let gone = json!({"v": 1, "id": "e", "time": Timestamp::UNIX_EPOCH.to_string(), "event": "begun",
             "pid": i32::MAX, "owner": "mcp:0", "profile": "default", "command": "c"});
         state.calls.tell(serde_json::from_value(gone).unwrap());
-        state.calls.compare(&[], &[]);
+        state.calls.compare(&[], &[], &[]);
         state.all_changed();
         state
     }

@@ -15,7 +15,7 @@ use crate::ledger::LedgerEntry;
 use crate::output::veiled::Veil;
 use crate::place::far_run;
 use crate::place::order::{AlongLimits, Order, OrderParts, OrderTerms, ToldMeanwhile};
-use crate::place::{CallClaim, FarCall, FarEnd, FarPlace, OrderSettings};
+use crate::place::{Berth, CallClaim, FarCall, FarEnd, FarPlace, OrderSettings};
 use crate::plan::confinement::granted::NeededThing;
 use crate::plan::{self, Outline, StdinSource};
 use crate::profile::Profile;
@@ -220,6 +220,9 @@ impl EngineCore {
         if let Some(ticket) = &ticket {
             ticket.is_placed();
         }
+        let placed = |berth: Option<&Berth>| {
+            entry.placed(&place.settings.name, berth.map(Berth::to_string));
+        };
         let call = FarCall {
             place: &place,
             order: Order::of(parts, terms),
@@ -231,6 +234,7 @@ impl EngineCore {
             longest: accepted.timeout,
             grace: limits.grace,
             cancel: &call.cancel,
+            placed: &placed,
         };
         let veil = self.veil_of(profile);
         let FarEnd { outline, run } = Box::pin(carried_out(call, &veil, watch)).await;

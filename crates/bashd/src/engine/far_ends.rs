@@ -30,7 +30,7 @@ const MOST_WATCHED: usize = 256;
 const MOST_REMEMBERED: usize = 500;
 
 /// A place or a node of it, and an owner.
-type Watched = (FarSite, String);
+type WatchedSite = (FarSite, String);
 
 /// What is known of ends at other places.
 #[derive(Debug, Default)]
@@ -42,15 +42,15 @@ pub(super) struct FarEnds {
 #[derive(Debug, Default)]
 struct FarEndsState {
     /// Places that are asked, for whom; and whether that owner may have been told since.
-    watched: BTreeMap<Watched, bool>,
+    watched: BTreeMap<WatchedSite, bool>,
     /// Ends that nobody was told of.
-    untold: BTreeMap<Watched, Untold>,
+    untold: BTreeMap<WatchedSite, UntoldEnds>,
     /// Jobs whose owner was told here, which the place may not have heard.
-    told: BTreeMap<Watched, Vec<String>>,
+    told: BTreeMap<WatchedSite, Vec<String>>,
 }
 
 #[derive(Debug)]
-struct Untold {
+struct UntoldEnds {
     ends: EndsThere,
     /// Whether a delivery has them.
     is_taken: bool,
@@ -69,7 +69,7 @@ struct EndsThere {
 #[must_use = "what is not `done` is told again"]
 pub struct FarDelivery {
     engine: Engine,
-    ends: Vec<(Watched, EndsThere)>,
+    ends: Vec<(WatchedSite, EndsThere)>,
 }
 
 impl FarDelivery {
@@ -122,7 +122,7 @@ impl FarEnds {
     }
 
     /// Jobs of which the place is to be told that their owner knows.
-    fn told(&self, key: &Watched) -> Vec<String> {
+    fn told(&self, key: &WatchedSite) -> Vec<String> {
         self.lock().told.get(key).cloned().unwrap_or_default()
     }
 
@@ -136,7 +136,7 @@ impl FarEnds {
     }
 
     /// The place has heard that.
-    fn knows_there(&self, key: &Watched, told: &[String]) {
+    fn knows_there(&self, key: &WatchedSite, told: &[String]) {
         let mut state = self.lock();
         if let Some(ids) = state.told.get_mut(key) {
             ids.retain(|id| !told.contains(id));
@@ -157,7 +157,7 @@ impl Engine {
         let mut state = self.0.far_ends.lock();
         let own = state.untold.iter_mut();
         let own = own.filter(|((_, of), untold)| of == owner && !untold.is_taken);
-        let ends: Vec<(Watched, EndsThere)> = own
+        let ends: Vec<(WatchedSite, EndsThere)> = own
             .map(|(key, untold)| {
                 untold.is_taken = true;
                 (key.clone(), untold.ends.clone())
@@ -207,15 +207,15 @@ impl Engine {
     /// An owner has asked one place about its jobs, and so may know of an end: what is still untold
     /// is asked for again.
     pub(super) fn look_for_ends_again(&self, profile: &str, owner: &str, place: &str) {
-        let is_meant = |(site, of): &&Watched| site.place == place && of == owner;
+        let is_meant = |(site, of): &&WatchedSite| site.place == place && of == owner;
         let mut state = self.0.far_ends.lock();
-        let watched: Vec<Watched> = state.watched.keys().filter(is_meant).cloned().collect();
+        let watched: Vec<WatchedSite> = state.watched.keys().filter(is_meant).cloned().collect();
         for key in watched {
             state.watched.insert(key, true);
         }
         let untold = state.untold.iter();
         let untold = untold.filter(|(key, untold)| is_meant(key) && !untold.is_taken);
-        let untold: Vec<Watched> = untold.map(|(key, _)| key.clone()).collect();
+        let untold: Vec<WatchedSite> = untold.map(|(key, _)| key.clone()).collect();
         for key in &untold {
             state.untold.remove(key);
             state.watched.insert(key.clone(), false);
@@ -226,7 +226,7 @@ impl Engine {
         }
     }
 
-    fn watch_place(&self, key: Watched, profile: &str) {
+    fn watch_place(&self, key: WatchedSite, profile: &str) {
         let (engine, profile) = (self.clone(), profile.to_owned());
         tokio::spawn(async move {
             while engine.watches_on(&key, &profile).await {}
@@ -236,7 +236,7 @@ impl Engine {
 
     /// Asks a place once for the next ends; whether it is to be asked again, since the owner may
     /// have been told meanwhile.
-    async fn watches_on(&self, key: &Watched, profile: &str) -> bool {
+    async fn watches_on(&self, key: &WatchedSite, profile: &str) -> bool {
         let ends = self.next_ends_at(key, profile).await;
         let mut state = self.0.far_ends.lock();
         if let Some(may_be_told) = state.watched.get_mut(key)
@@ -246,7 +246,7 @@ impl Engine {
             return true;
         }
         state.watched.remove(key);
-        let untold = ends.map(|ends| Untold {
+        let untold = ends.map(|ends| UntoldEnds {
             ends,
             is_taken: false,
         });
@@ -258,7 +258,7 @@ impl Engine {
 
     /// The next ends at one place, however often its carrier dies meanwhile; `None` if there can be
     /// none.
-    async fn next_ends_at(&self, key: &Watched, profile: &str) -> Option<EndsThere> {
+    async fn next_ends_at(&self, key: &WatchedSite, profile: &str) -> Option<EndsThere> {
         let (core, (site, owner)) = (&self.0, key);
         let place = core.place_named(&site.place)?;
         let profile = core.profile(profile).ok()?;

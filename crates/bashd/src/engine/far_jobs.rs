@@ -243,8 +243,8 @@ impl EngineCore {
         })
     }
 
-    /// What stands before the short names of jobs at a place: nothing, if all are there. Nodes of an
-    /// allocation have jobs of their own.
+    /// What stands before the short names of jobs at a place: nothing, if all are there. Nodes of
+    /// an allocation have jobs of their own.
     pub(super) fn shown_at(&self, place: &FarPlace) -> Option<String> {
         let name = &place.settings.name;
         let is_told = place.has_nodes() || self.config.default_place.as_ref() != Some(name);

@@ -57,6 +57,8 @@ pub enum FeedEvent {
     Asks(CallAsks),
     /// The person allowed it.
     Allowed,
+    /// Its command was sent to another place.
+    Placed(CallPlaced),
     /// It has its reply.
     Ended(CallEnded),
     /// Only when reading: an event that this version does not know.
@@ -118,6 +120,17 @@ pub struct AskedEffects {
     /// The hosts that it spoke to, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+}
+
+/// A call whose command was sent to another place.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CallPlaced {
+    /// The place.
+    pub place: String,
+    /// The node there, if the place is an allocation: the number of its job, and its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 /// A call that has its reply.

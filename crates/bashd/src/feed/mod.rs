@@ -10,7 +10,7 @@
 mod event;
 mod reader;
 
-pub use event::{AskedEffects, CallAsks, CallBegun, CallEnded, FeedEvent, FeedRecord};
+pub use event::{AskedEffects, CallAsks, CallBegun, CallEnded, CallPlaced, FeedEvent, FeedRecord};
 pub(crate) use event::{LONGEST_COMMAND, LONGEST_REASON};
 pub use reader::{FeedBatch, FeedPlace, FeedReader};
 

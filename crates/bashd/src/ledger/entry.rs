@@ -11,7 +11,7 @@ use crate::engine::ItemRecord;
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit};
 use crate::feed::{
-    self, AskedEffects, CallAsks, CallBegun, CallEnded, Feed, FeedEvent, FeedRecord,
+    self, AskedEffects, CallAsks, CallBegun, CallEnded, CallPlaced, Feed, FeedEvent, FeedRecord,
 };
 use crate::guard::{Judgement, Objection, Verdict};
 use crate::profile::Profile;
@@ -244,6 +244,23 @@ impl<'a> LedgerEntry<'a> {
     pub(crate) fn allow(&self) {
         self.feed
             .tell_with(|| FeedRecord::new(self.id.as_str(), Timestamp::now(), FeedEvent::Allowed));
+    }
+
+    /// Tells the feed where its command was sent.
+    pub(crate) fn placed(&self, place: &str, node: Option<String>) {
+        if self.is_told {
+            self.feed.tell_with(|| {
+                let placed = CallPlaced {
+                    place: place.to_owned(),
+                    node,
+                };
+                FeedRecord::new(
+                    self.id.as_str(),
+                    Timestamp::now(),
+                    FeedEvent::Placed(placed),
+                )
+            });
+        }
     }
 
     /// Tells the feed of the end, as it is recorded.

@@ -8,8 +8,9 @@
 use super::conclusion::{Along, Conclusion, RunReport};
 use super::link::{Link, RunChannel};
 use super::order::Order;
+use super::reaching::{NotReached, reach, reach_first};
 use super::wire::{FarEvent, FromOutpost, ToOutpost};
-use super::{Berth, CallClaim, CallThere, FarPlace};
+use super::{Berth, CallClaim, FarPlace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Stream};
 use crate::exec::{BackgroundedRun, OutputWatch, PlanOutcome, Run, RunFailure};
@@ -25,14 +26,8 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Pause before the second attempt to reach a place that was lost; each further one is twice that.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-
-/// The longest such pause: who comes back is found within a second.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-
 /// How long a cancelled call waits, past its grace, to hear that its command has ended.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const CANCEL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long it may take to read what was left of an allocation that is over.
 const READING_LEFT: Duration = Duration::from_secs(3);
@@ -56,6 +51,8 @@ pub(crate) struct FarCall<'a> {
     pub(crate) longest: Duration,
     pub(crate) grace: Duration,
     pub(crate) cancel: &'a CancellationToken,
+    /// Hears to which node it was sent.
+    pub(crate) placed: &'a (dyn Fn(Option<&Berth>) + Sync),
 }
 
 /// What is waited for, however often its order is sent.
@@ -65,6 +62,7 @@ struct FarWait<'a> {
     longest: Duration,
     grace: Duration,
     cancel: &'a CancellationToken,
+    placed: &'a (dyn Fn(Option<&Berth>) + Sync),
 }
 
 /// How a run at a place went; its outline, if it was planned there.
@@ -111,6 +109,7 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
         longest,
         grace,
         cancel,
+        placed,
     } = call;
     let wait = FarWait {
         place,
@@ -118,6 +117,7 @@ pub(crate) async fn carry_out(call: FarCall<'_>, mut watch: Option<&mut OutputWa
         longest,
         grace,
         cancel,
+        placed,
     };
     let shown_at = order.shown_at.clone();
     let mut order = Box::new(order);
@@ -150,6 +150,7 @@ async fn attempt(
         longest,
         grace,
         cancel,
+        placed,
     } = wait;
     let (id, is_watched) = (order.id.clone(), watch.is_some());
     // Until it was sent it is certain that nothing runs.
@@ -162,6 +163,7 @@ async fn attempt(
         Ok(sent) => sent,
         Err(error) => return Ok(never_begun(error.into())),
     };
+    placed(link.berth.as_ref());
     let boot = link.welcome.boot.clone();
     let guard = EndsIfDropped(Arc::clone(&away));
     let mut seen = 0;
@@ -275,30 +277,6 @@ fn ask_again(
     }
 }
 
-/// Reaches a place for an order.
-async fn reach_first(
-    place: &Arc<FarPlace>,
-    claim: &CallClaim,
-    cancel: &CancellationToken,
-    mut watch: Option<&mut OutputWatch>,
-) -> Result<(Arc<Link>, Option<CallThere>), RunFailure> {
-    let mut progress = place.progress();
-    let mut linking = std::pin::pin!(place.link_for_call(claim));
-    loop {
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
-            linked = &mut linking => return Ok(linked?),
-            Ok(()) = progress.changed(), if watch.is_some() => {
-                let text = progress.borrow_and_update().clone();
-                if let Some(watch) = &mut watch {
-                    watch.forward(Event::Preparing { text }).await;
-                }
-            }
-        }
-    }
-}
-
 /// What happens next on a channel.
 async fn next(
     link: &Link,
@@ -316,54 +294,6 @@ async fn next(
         () = cancel.cancelled(), if !is_cancelled => Next::Cancelled,
         () = link.closed() => Next::Closed,
         () = tokio::time::sleep_until(late) => Next::Late,
-    }
-}
-
-/// Why a place was not reached again.
-enum NotReached {
-    /// Whoever keeps it says that nothing runs there any more.
-    Over(String),
-    /// Not in time; what was said the last time.
-    Late(Option<String>),
-}
-
-/// Reaches a place again, in the time that there is; a call that is cancelled meanwhile has little.
-async fn reach(
-    (place, berth): (&Arc<FarPlace>, Option<&Berth>),
-    late: Instant,
-    cancel: &CancellationToken,
-    is_cancelled: &mut bool,
-    grace: Duration,
-) -> Result<Arc<Link>, NotReached> {
-    let (mut pause, mut late) = (FIRST_PAUSE, late);
-    let mut said = None;
-    loop {
-        let attempt = async {
-            let reached = place.link_back(berth).await;
-            let is_over = |error: &Error| error.kind() == ErrorKind::PlaceLost;
-            if reached.as_ref().is_err_and(|error| !is_over(error)) {
-                tokio::time::sleep(pause).await;
-            }
-            reached
-        };
-        tokio::select! {
-            biased;
-            () = cancel.cancelled(), if !*is_cancelled => {
-                *is_cancelled = true;
-                late = late.min(Instant::now() + grace.min(CANCEL_PATIENCE));
-            }
-            link = attempt => match link {
-                Ok(link) => return Ok(link),
-                Err(error) if error.kind() == ErrorKind::PlaceLost => {
-                    return Err(NotReached::Over(error.to_string()));
-                }
-                Err(error) => {
-                    said = Some(error.to_string());
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
-            },
-            () = tokio::time::sleep_until(late) => return Err(NotReached::Late(said)),
-        }
     }
 }
 

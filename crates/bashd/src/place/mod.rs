@@ -25,6 +25,7 @@ pub(crate) mod order;
 pub(crate) mod outbox;
 mod program;
 mod queue;
+mod reaching;
 mod settings;
 mod slurm;
 pub(crate) mod stored;

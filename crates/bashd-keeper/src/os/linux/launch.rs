@@ -40,12 +40,14 @@ pub struct Launch<'a> {
     pub controls: Controls,
 }
 
-/// A limit of each process: which one, soft, hard. Each C library has its own type for the first.
-#[cfg(target_env = "musl")]
-pub type ProcessLimit = (libc::c_int, u64, u64);
-/// A limit of each process: which one, soft, hard. Each C library has its own type for the first.
 #[cfg(not(target_env = "musl"))]
-pub type ProcessLimit = (libc::__rlimit_resource_t, u64, u64);
+use libc::__rlimit_resource_t as LimitNumber;
+/// Which limit of a process: each C library has its own type for that.
+#[cfg(target_env = "musl")]
+use libc::c_int as LimitNumber;
+
+/// A limit of each process: which one, soft, hard.
+pub type ProcessLimit = (LimitNumber, u64, u64);
 
 /// What applies to the program and everything that it starts, from before its first instruction.
 #[derive(Debug, Clone, Copy, Default)]

@@ -44,13 +44,13 @@ struct FarEndsState {
     /// Places that are asked, for whom; and whether that owner may have been told since.
     watched: BTreeMap<WatchedSite, bool>,
     /// Ends that nobody was told of.
-    untold: BTreeMap<WatchedSite, UntoldEnds>,
+    untold: BTreeMap<WatchedSite, PendingEnds>,
     /// Jobs whose owner was told here, which the place may not have heard.
     told: BTreeMap<WatchedSite, Vec<String>>,
 }
 
 #[derive(Debug)]
-struct UntoldEnds {
+struct PendingEnds {
     ends: EndsThere,
     /// Whether a delivery has them.
     is_taken: bool,
@@ -96,6 +96,8 @@ impl FarDelivery {
             let too_many = told.len().saturating_sub(MOST_REMEMBERED);
             told.drain(..too_many);
             drop(state);
+            let (known, site, told) = (FarJobs::of(&core.config), key.0.clone(), ids.clone());
+            errand::here_or_aside(move || known.are_told(&site, &told));
             if let Some(place) = core.place_named(&key.0.place) {
                 let berth = key.0.berth;
                 tokio::spawn(async move { place.tell_ends_told(ends.call, berth, ids).await });
@@ -246,7 +248,7 @@ impl Engine {
             return true;
         }
         state.watched.remove(key);
-        let untold = ends.map(|ends| UntoldEnds {
+        let untold = ends.map(|ends| PendingEnds {
             ends,
             is_taken: false,
         });
@@ -309,16 +311,19 @@ impl Engine {
         }
         let ended = ends.next_untold(&told.into_iter().collect()).await;
         let text = crate::jobs::tool::notice::text(self.results(&profile, &jobs), &ended).await;
-        let told: Vec<FarJob> = ended.iter().map(FarJob::of).collect();
+        let told = ended.iter().map(|job| FarJob::of(job, &jobs));
+        let told: Vec<FarJob> = told.collect();
         let reply = Reply {
             text,
             result: json!({ "ended": told }),
             ..Reply::default()
         };
         let (listing, owner) = (jobs.clone(), call.owner.clone());
-        let all = errand::read(move |_| listing.list(crate::jobs::Whose::Owner(&owner)));
-        let all = all.await.unwrap_or_default();
-        ManagedReply::of(reply, Some(all.iter().map(FarJob::of).collect()))
+        let all = errand::read(move |_| {
+            let all = listing.list(crate::jobs::Whose::Owner(&owner));
+            all.iter().map(|job| FarJob::of(job, &listing)).collect()
+        });
+        ManagedReply::of(reply, Some(all.await.unwrap_or_default()))
     }
 
     /// At a place: an owner knows now that these have ended.
@@ -333,12 +338,12 @@ impl Engine {
 }
 
 impl EngineCore {
-    /// Where jobs of an owner go on, as far as that was seen.
+    /// Where jobs of an owner go on or have ends to be told of, as far as that was seen.
     async fn sites_with_jobs_of(&self, owner: &str) -> BTreeSet<FarSite> {
         let jobs = FarJobs::of(&self.config);
         let listed = errand::read(move |_| jobs.list()).await.unwrap_or_default();
         let alive = listed.iter();
-        let alive = alive.filter(|job| job.owner == owner && job.is_alive);
+        let alive = alive.filter(|job| job.owner == owner && job.is_awaited());
         alive.map(FarJob::site).collect()
     }
 

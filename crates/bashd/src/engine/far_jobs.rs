@@ -203,7 +203,7 @@ impl EngineCore {
         if named.is_empty() {
             let own = listed.iter().filter(there).filter(|job| job.owner == owner);
             // Those that came to an end with their allocation were told of when they did.
-            for job in own.filter(|job| job.is_alive) {
+            for job in own.filter(|job| job.is_awaited()) {
                 sites.entry(job.site()).or_default();
             }
             return sites;
@@ -328,10 +328,12 @@ impl Engine {
             Some(None) => failed("its tool is not known there"),
         };
         let (listing, owner) = (jobs.clone(), call.owner.clone());
-        let listed = errand::read(move |_| listing.list(Whose::Owner(&owner)));
-        let listed = listed.await.unwrap_or_default();
-        let told = listed.iter().rev().take(MOST_TOLD).map(FarJob::of);
-        ManagedReply::of(reply, Some(told.collect()))
+        let told = errand::read(move |_| {
+            let listed = listing.list(Whose::Owner(&owner));
+            let told = listed.iter().rev().take(MOST_TOLD);
+            told.map(|job| FarJob::of(job, &listing)).collect()
+        });
+        ManagedReply::of(reply, Some(told.await.unwrap_or_default()))
     }
 
     /// How many jobs here have not ended.

@@ -41,6 +41,9 @@ pub struct FarJob {
     pub state: String,
     /// Whether it had not ended.
     pub is_alive: bool,
+    /// Whether its owner knows that it has ended.
+    #[serde(default = "known")]
+    pub is_told: bool,
     /// Its exit status.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
@@ -91,8 +94,9 @@ impl FarSite {
 
 impl FarJob {
     /// What a job there is to others.
-    pub(crate) fn of(job: &super::Job) -> Self {
+    pub(crate) fn of(job: &super::Job, jobs: &super::Jobs) -> Self {
         Self {
+            is_told: job.has_ended() && jobs.is_acknowledged(job),
             id: job.id.clone(),
             alias: job.alias.clone(),
             place: String::new(),
@@ -119,11 +123,17 @@ impl FarJob {
             command: command.chars().take(LONGEST_COMMAND).collect(),
             state: "running".to_owned(),
             is_alive: true,
+            is_told: false,
             exit_code: None,
             signal: None,
             started_ms: directory::now_ms(),
             seen_ms: 0,
         }
+    }
+
+    /// Whether its owner is still to hear of its end.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.is_alive || !self.is_told
     }
 
     /// Where it is.
@@ -153,6 +163,11 @@ impl FarJob {
             how
         }
     }
+}
+
+/// Who wrote no word of it knew of no other.
+fn known() -> bool {
+    true
 }
 
 /// Characters of a command that are kept here.
@@ -230,6 +245,20 @@ impl FarJobs {
             let is_there = jobs.iter().any(|job| job.id == known.id);
             if known.owner == owner && known.site().berth == site.berth && !is_there {
                 let _ = fs::remove_file(directory.join(format!("{}.json", known.id)));
+            }
+        }
+    }
+
+    /// Remembers that an owner knows that these have ended.
+    pub(crate) fn are_told(&self, site: &FarSite, ids: &[String]) {
+        let directory = self.places.join(&site.place).join("jobs");
+        for job in read_all(&directory) {
+            if ids.contains(&job.id) {
+                let told = FarJob {
+                    is_told: true,
+                    ..job
+                };
+                let _ = self.note(site, &told);
             }
         }
     }

@@ -9,13 +9,14 @@ use super::conclusion::{Along, Conclusion, RunReport};
 use super::link::{Link, RunChannel};
 use super::order::Order;
 use super::reaching::{NotReached, reach, reach_first};
-use super::wire::{FarEvent, FromOutpost, ToOutpost};
+use super::stream_there::StreamThere;
+use super::wire::{FromOutpost, ToOutpost};
 use super::{Berth, CallClaim, FarPlace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Stream};
 use crate::exec::{BackgroundedRun, OutputWatch, PlanOutcome, Run, RunFailure};
 use crate::output::StreamPiece;
-use crate::output::run_output::{FarOutput, FarReader, StreamCounts};
+use crate::output::run_output::{FarOutput, StreamCounts};
 use crate::plan::Outline;
 use std::io;
 use std::ops::Range;
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long a cancelled call waits, past its grace, to hear that its command has ended.
@@ -34,12 +35,6 @@ const READING_LEFT: Duration = Duration::from_secs(3);
 
 /// How many allocations an order is sent to that come to an end before they begin it.
 const MOST_ATTEMPTS: usize = 4;
-
-/// Bytes that are asked for at a time.
-const READ_STEP: u64 = 256 * 1024;
-
-/// How long reading stored output waits for a place.
-const READ_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a run at a place is given.
 pub(crate) struct FarCall<'a> {
@@ -72,7 +67,7 @@ pub(crate) struct FarEnd {
 }
 
 /// A run that was ordered, and can be found again by its id.
-struct OrderedAway {
+pub(super) struct OrderedAway {
     place: Arc<FarPlace>,
     id: String,
     /// The node of an allocation on which it runs.
@@ -81,7 +76,7 @@ struct OrderedAway {
     at: Mutex<(Arc<Link>, u32)>,
     is_over: AtomicBool,
     /// Whether a part of its output did not come in time: nobody waits for another one.
-    is_unread: AtomicBool,
+    pub(super) is_unread: AtomicBool,
 }
 
 /// An order that was not begun, since what would have carried it out was told to end before.
@@ -499,7 +494,11 @@ impl OrderedAway {
     }
 
     /// Reads a part of its output, over another carrier if that of its end is gone.
-    async fn read(&self, stream: Stream, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
+    pub(super) async fn read(
+        &self,
+        stream: Stream,
+        range: Range<u64>,
+    ) -> io::Result<Vec<StreamPiece>> {
         let (link, channel) = self.link();
         match link.read(channel, stream, range.clone()).await {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
@@ -556,55 +555,6 @@ impl Drop for EndsIfDropped {
             place.cancel_later(berth.clone(), id);
         } else {
             link.send_first(channel, &ToOutpost::Cancel { id: id.clone() });
-        }
-    }
-}
-
-/// A stream of a run at another place.
-struct StreamThere {
-    run: Arc<OrderedAway>,
-    stream: Stream,
-    runtime: Handle,
-}
-
-impl FarReader for StreamThere {
-    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
-        let reading = async {
-            let (mut at, mut all) = (range.start, Vec::new());
-            while at < range.end {
-                let upto = range.end.min(at + READ_STEP);
-                all.extend(self.run.read(self.stream, at..upto).await?);
-                at = upto;
-            }
-            Ok(all)
-        };
-        if self.run.is_unread.load(Ordering::Relaxed) {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        // An errand reads, never a thread of the runtime.
-        let read = (self.runtime).block_on(async { timeout(READ_PATIENCE, reading).await });
-        let read = read.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        self.run
-            .is_unread
-            .fetch_or(read.is_err(), Ordering::Relaxed);
-        read
-    }
-}
-
-impl From<FarEvent> for Event {
-    fn from(event: FarEvent) -> Self {
-        match event {
-            FarEvent::Started { pid } => Self::Started { pid },
-            FarEvent::Output {
-                stream,
-                offset,
-                text,
-            } => Self::Output {
-                stream,
-                offset,
-                text,
-            },
-            FarEvent::Excerpt(excerpt) => Self::Excerpt(excerpt),
         }
     }
 }

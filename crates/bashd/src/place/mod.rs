@@ -29,6 +29,7 @@ mod reaching;
 mod settings;
 mod slurm;
 pub(crate) mod stored;
+mod stream_there;
 mod survey;
 pub(crate) mod wire;
 

@@ -11,7 +11,7 @@ use super::conclusion::{Along, Conclusion};
 use super::managed::{ManagedCall, ManagedReply, PlaceFacts};
 use super::order::Order;
 use super::stored::{PartThere, StoredWish};
-use crate::event::{Excerpt, Stream};
+use crate::event::{Event, Excerpt, Stream};
 use crate::output::StreamPiece;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -186,6 +186,24 @@ pub(crate) enum FarEvent {
         text: String,
     },
     Excerpt(Excerpt),
+}
+
+impl From<FarEvent> for Event {
+    fn from(event: FarEvent) -> Self {
+        match event {
+            FarEvent::Started { pid } => Self::Started { pid },
+            FarEvent::Output {
+                stream,
+                offset,
+                text,
+            } => Self::Output {
+                stream,
+                offset,
+                text,
+            },
+            FarEvent::Excerpt(excerpt) => Self::Excerpt(excerpt),
+        }
+    }
 }
 
 /// A piece of a stream, as it travels.

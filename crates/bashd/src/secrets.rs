@@ -4,7 +4,7 @@
 //! Whatever shows output or writes records asks here. A value that a call brought stays known, so
 //! that what is read of its output later is veiled, too.
 
-pub use bashd_keeper::secrets::{Secrets, TooShort, is_credential, is_ordinary};
+pub use bashd_keeper::secrets::{Secrets, TooShort, is_credential, is_ordinary, is_secret, mark};
 
 use std::collections::VecDeque;
 use std::ffi::OsString;

@@ -42,10 +42,14 @@ export class CallList {
     setInterval(() => this.draw(), 1000);
   }
 
-  /** What happened; `isAll` if nothing else is there. */
-  tell({ rows, gone, now }, isAll) {
+  /** What happened; `isAll` if nothing else is there. With `known`, only these and `rows` are there. */
+  tell({ rows, gone, known, now }, isAll) {
     this.offset = now - Date.now();
     if (isAll) this.rows.clear();
+    if (known) {
+      const kept = new Set(known);
+      for (const id of this.rows.keys()) if (!kept.has(id)) this.rows.delete(id);
+    }
     for (const row of rows) this.rows.set(row.id, row);
     for (const id of gone) this.rows.delete(id);
     this.sort();

@@ -4,7 +4,7 @@ use serde_json::Value;
 use similar::TextDiff;
 
 /// What stands for a secret begins and ends with these.
-const SECRET: (&str, char) = ("[secret ", ']');
+pub(super) const SECRET: (&str, char) = ("[secret ", ']');
 
 /// Lines around a difference.
 const CONTEXT: usize = 3;

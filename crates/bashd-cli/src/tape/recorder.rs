@@ -4,9 +4,10 @@
 //! that does not answer. So a thread of its own does that, and whoever serves only hands it what
 //! went by. If the thread is behind by too much the tape ends, and that is said.
 
+use super::compare::SECRET;
 use super::{TapedProtocol, VERSION};
 use crate::print::Printer;
-use bashd::secrets::{KnownSecrets, is_credential, is_ordinary};
+use bashd::secrets::{KnownSecrets, is_credential, is_ordinary, is_secret, mark};
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,6 +19,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// What links a request with its notices is no secret, whatever its name says.
+const PROGRESS_TOKEN: &str = "progressToken";
 
 /// The longest message that is recorded.
 const LONGEST: usize = 32 << 20;
@@ -231,6 +235,7 @@ impl TapeFile {
         self.learn(&message);
         let secrets = self.known.now();
         hide(&mut message, &mut |text| secrets.hide(text).into_owned());
+        hide_by_name(&mut message);
         message
     }
 
@@ -253,30 +258,54 @@ fn look_for_secrets(value: &Value, found: &mut Vec<(String, String)>) {
             .for_each(|value| look_for_secrets(value, found)),
         Value::Object(fields) => {
             let text = |name: &str| fields.get(name).and_then(Value::as_str);
-            if let ("secret", Some(name), Some(value)) = (
-                text("type").unwrap_or_default(),
-                text("name"),
-                text("value"),
-            ) {
+            if let (Some(name), Some(value)) = (text("name"), text("value"))
+                && (text("type") == Some("secret") || is_credential(name, value))
+            {
                 found.push((name.to_owned(), value.to_owned()));
             }
             for (name, value) in fields {
-                if name == "bashd/secrets"
-                    && let Value::Object(given) = value
-                {
+                if let ("bashd/secrets" | "env", Value::Object(given)) = (name.as_str(), value) {
+                    let is_said = name == "bashd/secrets";
                     for (name, value) in given {
                         let value = value.as_str().unwrap_or_default();
-                        found.push((name.clone(), value.to_owned()));
+                        if is_said || is_credential(name, value) {
+                            found.push((name.clone(), value.to_owned()));
+                        }
                     }
                 }
                 if let Value::String(value) = value
+                    && name != PROGRESS_TOKEN
                     && is_credential(name, value)
-                    // Words of protocols (`token`) are written so, too, with words as values.
+                    // A word may be one by chance: it is hidden under this name alone.
                     && (name.chars().any(|one| one.is_ascii_uppercase()) || !is_ordinary(value))
                 {
                     found.push((name.clone(), value.clone()));
                 }
                 look_for_secrets(value, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Replaces what stands under the name of a secret, however ordinary or short it is: a password may
+/// be a word, which can't be hidden wherever it occurs.
+fn hide_by_name(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(hide_by_name),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text)
+                        if is_secret(name)
+                            && name != PROGRESS_TOKEN
+                            && !text.is_empty()
+                            && !(text.starts_with(SECRET.0) && text.ends_with(SECRET.1)) =>
+                    {
+                        *text = mark(name, text.chars().count());
+                    }
+                    other => hide_by_name(other),
+                }
             }
         }
         _ => {}

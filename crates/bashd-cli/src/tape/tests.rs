@@ -4,9 +4,9 @@ use super::compare::{essence, is_same};
 use super::player::{Matching, TapePlayer};
 use super::script::TapeScript;
 use super::*;
-use bashd::secrets::Secrets;
+use bashd::secrets::{KnownSecrets, Secrets};
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{Read, Write};
 
 fn script(entries: &[Value]) -> TapeScript {
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -171,4 +171,52 @@ fn a_tape_of_something_else_is_refused() {
         let error = TapeScript::load(&path, TapedProtocol::Mcp).err().unwrap();
         assert!(error.to_string().contains(part), "{error}");
     }
+}
+
+/// What a tape has of these messages of a client.
+fn taped(messages: &[Value]) -> Vec<Value> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tape");
+    let recorder =
+        TapeRecorder::create(&path, TapedProtocol::Mcp, KnownSecrets::default()).unwrap();
+    let lines: String = messages.iter().map(|line| format!("{line}\n")).collect();
+    let mut heard = TapedIn(lines.as_bytes(), Arc::new(recorder));
+    heard.read_to_end(&mut Vec::new()).unwrap();
+    heard.1.finish();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines = text.lines().skip(1);
+    lines
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["client"].take())
+        .collect()
+}
+
+#[test]
+fn what_stands_under_the_name_of_a_secret_is_hidden_however_ordinary_it_is() {
+    let told = taped(&[
+        json!({"env": {"db_password": "swordfish", "lang": "english"}, "command": "echo swordfish"}),
+        json!({"login": {"password": "hunter2", "api_key": "disabled", "user": "disabled"}}),
+        json!({"env": [{"name": "mail_password", "value": "sesamestreet"}], "said": "sesamestreet"}),
+    ]);
+    let text = serde_json::to_string(&told).unwrap();
+    for hidden in ["swordfish", "hunter2", "sesamestreet"] {
+        assert!(!text.contains(hidden), "{hidden}: {text}");
+    }
+    assert_eq!(
+        told[0]["env"]["db_password"],
+        "[secret db_password, 9 characters]"
+    );
+    assert_eq!(
+        told[1]["login"]["api_key"],
+        "[secret api_key, 8 characters]"
+    );
+    // A word that is a key by chance is still a word elsewhere.
+    assert_eq!(told[1]["login"]["user"], "disabled");
+    assert_eq!(told[0]["env"]["lang"], "english");
+}
+
+#[test]
+fn what_links_a_request_with_its_notices_stays() {
+    let token = "1f0c3a52-77b1-4f0e-9a51-0e8b7c1d2e3f";
+    let told = taped(&[json!({"params": {"_meta": {"progressToken": token}}})]);
+    assert_eq!(told[0]["params"]["_meta"]["progressToken"], token);
 }

@@ -2,8 +2,8 @@
 //!
 //! One reader of the feed and one look at the jobs a second serve all browsers. A browser gets all
 //! rows first and then those that change; each piece has the feed's place, from which a browser
-//! that comes back goes on, also after a restart of the server. Who reads too slowly gets all rows
-//! again.
+//! that comes back goes on, also after a restart of the server: it gets what may be new to it, and
+//! the ids of all rows, so that it drops what is gone. Who reads too slowly gets all rows again.
 
 use super::metrics::CallMetrics;
 use super::rows::{self, NowRow};
@@ -15,12 +15,12 @@ use bashd::feed::{FeedBatch, FeedPlace, FeedReader};
 use bashd::jobs::{Job, Whose};
 use bashd::ledger::Timestamp;
 use hyper::body::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, watch};
 
 /// How often runs and jobs are looked at while somebody watches.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -34,6 +34,9 @@ const GATHERED: Duration = Duration::from_millis(40);
 /// Pieces that a slow browser may be behind.
 const PIECES_AHEAD: usize = 64;
 
+/// How long a browser waits for what the feed has when the server starts.
+const FIRST_READ: Duration = Duration::from_secs(2);
+
 /// How long calls wait for a person after the last page was closed: it may only be loaded anew.
 const STAYS_WATCHED: Duration = Duration::from_secs(3);
 
@@ -45,6 +48,8 @@ pub(super) struct NowBoard {
     news: broadcast::Sender<Bytes>,
     looking: tokio::sync::Mutex<()>,
     metrics: Mutex<CallMetrics>,
+    /// Whether the feed was read once, so that what it does not have is gone.
+    has_read: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -71,6 +76,7 @@ impl NowBoard {
             news: broadcast::channel(PIECES_AHEAD).0,
             looking: tokio::sync::Mutex::default(),
             metrics: Mutex::new(CallMetrics::from_now()),
+            has_read: watch::Sender::new(false),
         })
     }
 
@@ -148,6 +154,7 @@ impl NowBoard {
         let piece = state.changed(touched.into_iter().collect());
         drop(state);
         self.send(piece);
+        self.has_read.send_replace(true);
     }
 
     fn send(&self, piece: Option<Bytes>) {
@@ -183,6 +190,9 @@ impl NowBoard {
     pub(super) async fn follow(&self, from: Option<FeedPlace>) -> NowFollower {
         let news = self.news.subscribe();
         self.attend();
+        let mut has_read = self.has_read.subscribe();
+        // A feed that can't be read keeps nobody waiting.
+        let _ = tokio::time::timeout(FIRST_READ, has_read.wait_for(|has_read| *has_read)).await;
         let is_fresh = |looked: Instant| looked.elapsed() < LOOK_EVERY;
         let looked = self.state().looked;
         if !looked.is_some_and(is_fresh) {
@@ -231,13 +241,13 @@ impl NowBoard {
     }
 }
 
-/// Reads the feed for ever, and hands on what it has.
+/// Reads the feed for ever, and hands on what it has; the first time also that it has nothing.
 fn read_feed(mut feed: FeedReader, sender: &mpsc::Sender<(FeedBatch, Option<FeedPlace>)>) {
+    let mut is_first = true;
     loop {
-        if let Ok(batch) = feed.read()
-            && !batch.records.is_empty()
-            && sender.blocking_send((batch, feed.place())).is_err()
-        {
+        let batch = feed.read().unwrap_or_default();
+        let is_something = !batch.records.is_empty() || std::mem::take(&mut is_first);
+        if is_something && sender.blocking_send((batch, feed.place())).is_err() {
             return;
         }
         if feed.wait(LOOK_EVERY).is_err() {
@@ -267,7 +277,8 @@ impl BoardState {
             }
         }
         let is_something = !changed.is_empty() || !gone.is_empty();
-        is_something.then(|| self.piece("rows", &changed.iter().collect::<Vec<_>>(), &gone))
+        let what = json!({"gone": gone});
+        is_something.then(|| self.piece("rows", &changed.iter().collect::<Vec<_>>(), what))
     }
 
     fn all_changed(&mut self) -> Option<Bytes> {
@@ -278,23 +289,27 @@ impl BoardState {
     }
 
     fn everything(&self) -> Bytes {
-        self.piece("all", &self.rows.values().collect::<Vec<_>>(), &[])
+        let rows: Vec<&NowRow> = self.rows.values().collect();
+        self.piece("all", &rows, json!({"gone": []}))
     }
 
-    /// What one who comes back may not have seen: these, whatever lives, and all jobs, since their
-    /// ends are not in the feed.
+    /// What one who comes back may not have seen: these, whatever lives, and what the feed does not
+    /// tell, which is that a process is gone, and what became of jobs. With it goes which rows there
+    /// are: others were forgotten or removed meanwhile.
     fn again(&self, ids: &BTreeSet<String>) -> Bytes {
         let is_wanted = |row: &&NowRow| {
-            row.is_live() || ids.contains(&row.id) || self.jobs.contains_key(&row.id)
+            let is_told = !row.is_live() && !row.is_lost();
+            !is_told || ids.contains(&row.id) || self.jobs.contains_key(&row.id)
         };
         let rows: Vec<&NowRow> = self.rows.values().filter(is_wanted).collect();
-        self.piece("rows", &rows, &[])
+        let known: Vec<&String> = self.rows.keys().collect();
+        self.piece("rows", &rows, json!({"gone": [], "known": known}))
     }
 
-    /// One piece of the stream.
-    fn piece(&self, event: &str, rows: &[&NowRow], gone: &[String]) -> Bytes {
-        let now = Timestamp::now().as_millisecond();
-        let data = json!({"now": now, "rows": rows, "gone": gone});
+    /// One piece of the stream: these rows, and what else there is to say.
+    fn piece(&self, event: &str, rows: &[&NowRow], mut data: Value) -> Bytes {
+        data["now"] = json!(Timestamp::now().as_millisecond());
+        data["rows"] = json!(rows);
         let place = self.place.map(|place| format!("id: {place}\n"));
         let place = place.unwrap_or_default();
         // JSON has no newlines.
@@ -325,5 +340,52 @@ impl NowFollower {
             Ok(Err(broadcast::error::RecvError::Closed)) => None,
             Err(_) => Some(Bytes::from_static(b":\n\n")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watched::some_calls;
+
+    /// One that asks (c), one that runs (b), one that failed (a), one that went well (d), and one
+    /// whose process is gone (e).
+    fn state() -> BoardState {
+        let mut state = BoardState {
+            calls: some_calls(),
+            ..BoardState::default()
+        };
+        let gone = json!({"v": 1, "id": "e", "time": Timestamp::UNIX_EPOCH.to_string(), "event": "begun",
+            "pid": i32::MAX, "owner": "mcp:0", "profile": "default", "command": "c"});
+        state.calls.tell(serde_json::from_value(gone).unwrap());
+        state.calls.compare(&[], &[]);
+        state.all_changed();
+        state
+    }
+
+    /// Which rows one is sent who comes back, and which others it may keep.
+    fn sent(state: &BoardState, missed: &[&str]) -> (String, String) {
+        let missed = missed.iter().map(|id| (*id).to_owned()).collect();
+        let piece = String::from_utf8(state.again(&missed).to_vec()).unwrap();
+        let data = piece.lines().find_map(|line| line.strip_prefix("data: "));
+        let data: Value = serde_json::from_str(data.unwrap()).unwrap();
+        let rows = data["rows"].as_array().unwrap().iter();
+        let known = data["known"].as_array().unwrap().iter();
+        (
+            rows.map(|row| row["id"].as_str().unwrap()).collect(),
+            known.map(|id| id.as_str().unwrap()).collect(),
+        )
+    }
+
+    #[test]
+    fn who_comes_back_is_sent_what_is_new_what_lives_and_what_is_lost() {
+        let mut state = state();
+        assert_eq!(sent(&state, &[]), ("bce".to_owned(), "abcde".to_owned()));
+        assert_eq!(sent(&state, &["a"]).0, "abce");
+        assert_eq!(sent(&state, &["d", "unknown"]).0, "bcde");
+        // What was forgotten meanwhile is no longer among them.
+        state.calls = crate::watched::WatchedCalls::default();
+        state.all_changed();
+        assert_eq!(sent(&state, &["a"]), (String::new(), String::new()));
     }
 }

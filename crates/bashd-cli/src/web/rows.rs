@@ -59,6 +59,11 @@ impl NowRow {
     pub(super) fn is_live(&self) -> bool {
         !matches!(self.state, "ended" | "lost")
     }
+
+    /// Whether its process is gone, which only a look tells.
+    pub(super) fn is_lost(&self) -> bool {
+        self.state == "lost"
+    }
 }
 
 /// The row of a call, of a job, or of both.

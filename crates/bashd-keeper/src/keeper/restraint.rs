@@ -4,7 +4,7 @@
 use super::protocol::FailedMessage;
 use crate::confinement::{Confinement, ConfinementInForce, Level, SharedConfinement};
 use crate::os::confine::{self, Confined, PreparedView, Trouble};
-use crate::os::launch::{Hold, Launch, launch};
+use crate::os::launch::{Hold, Launch, ProcessLimit, launch};
 use crate::os::network::HeldProxy;
 use crate::os::tree::ChildList;
 use crate::os::watch::HeldWatcher;
@@ -266,7 +266,7 @@ impl Restrained {
     }
 
     /// The limits of each process: which one, soft, hard.
-    pub(super) fn of_each_process(&self) -> Vec<(u32, u64, u64)> {
+    pub(super) fn of_each_process(&self) -> Vec<ProcessLimit> {
         let Resources {
             cpu_seconds,
             memory_bytes,

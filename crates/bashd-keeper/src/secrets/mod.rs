@@ -225,7 +225,8 @@ impl SecretRun<'_> {
     }
 }
 
-fn mark(name: &str, characters: usize) -> String {
+/// What is shown instead of a secret.
+pub fn mark(name: &str, characters: usize) -> String {
     let characters = crate::counted::counted(characters as u64, "character", "characters");
     format!("[secret {name}, {characters}]")
 }

@@ -31,13 +31,30 @@ impl HoldingEngine {
     }
 
     fn with(change: impl FnOnce(&Home, &mut Config)) -> Self {
+        Self::at(None, change)
+    }
+
+    /// As its user has one: at this home, with what is installed there.
+    fn of_user(home: &Path) -> Self {
+        Self::at(Some(home), |_, _| {})
+    }
+
+    fn at(users: Option<&Path>, change: impl FnOnce(&Home, &mut Config)) -> Self {
         let home = Home::new().keeping_in_state(&["changes"]);
         let mut config = Config::new(home.state());
         config.minimizer.enabled = false;
         change(&home, &mut config);
+        let mut env = home.env();
+        if let Some(users) = users {
+            for (name, value) in &mut env {
+                if name == "HOME" {
+                    *value = users.into();
+                }
+            }
+        }
         let surroundings = Surroundings {
             cwd: home.workspace(),
-            env: home.env(),
+            env,
         };
         let engine = Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine");
         let runtime = tokio::runtime::Builder::new_current_thread()

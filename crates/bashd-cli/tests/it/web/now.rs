@@ -43,7 +43,7 @@ fn a_browser_that_comes_back_after_a_restart_has_lost_nothing() {
     let mut now = server.now(&visitor, None);
     now.next();
     shown(&home, &["run", "echo seen"]);
-    now.until(has("exit 0", "echo seen"));
+    let seen = now.until(has("exit 0", "echo seen"));
     // One that lives on, and one that ends meanwhile, which the feed does not tell.
     shown(&home, &["run", "--background", "echo lives; sleep 300"]);
     shown(
@@ -54,6 +54,9 @@ fn a_browser_that_comes_back_after_a_restart_has_lost_nothing() {
             "echo ends; until [ -e over ]; do sleep 0.05; done",
         ],
     );
+    // And one that runs until its process is killed, which the feed does not tell either.
+    let mut killed = crate::bashd(&home, &["run", "echo doomed; sleep 300"]).spawn();
+    now.until(|row| row["command"] == "echo doomed; sleep 300" && row["state"] == "running");
     let mut known = Vec::new();
     while known.len() < 2 {
         let (_, piece) = now.next();
@@ -66,6 +69,8 @@ fn a_browser_that_comes_back_after_a_restart_has_lost_nothing() {
     let place = now.place.clone().unwrap();
     let port = server.address.port().to_string();
     server.kill(&home);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
     for number in 0..5 {
         shown(&home, &["run", &format!("echo missed {number}")]);
     }
@@ -83,19 +88,17 @@ fn a_browser_that_comes_back_after_a_restart_has_lost_nothing() {
     assert!(of("echo seen").is_none(), "it was told of that: {piece}");
     assert_eq!(of("echo lives").unwrap()["state"], "job", "{piece}");
     assert_eq!(of("echo ends").unwrap()["state"], "ended", "{piece}");
-    assert!(of("echo missed 0").is_some(), "{piece}");
-    shown(&home, &["jobs", "kill", "bg_1"]);
-    let mut now = server.now(&visitor, Some(&place));
-    let mut missed: Vec<Value> = (0..5)
-        .map(|number| json!(format!("echo missed {number}")))
-        .collect();
-    while !missed.is_empty() {
-        let (name, piece) = now.next();
-        // Not everything again: what is new.
-        assert_eq!(name, "rows", "{piece}");
-        let rows = piece["rows"].as_array().unwrap();
-        missed.retain(|command| !rows.iter().any(|row| row["command"] == *command));
+    assert_eq!(of("echo doomed").unwrap()["state"], "lost", "{piece}");
+    for number in 0..5 {
+        let missed = of(&format!("echo missed {number}"));
+        assert_eq!(missed.unwrap()["state"], "ended", "{piece}");
     }
+    // What else the page may keep.
+    let seen = seen["id"].as_str().unwrap();
+    let known = piece["known"].as_array().unwrap();
+    assert!(known.contains(&json!(seen)), "{piece}");
+    assert_eq!(known.len(), 9, "{piece}");
+    shown(&home, &["jobs", "kill", "bg_1"]);
     // A place that the feed does not have (any more) gets everything.
     let mut lost = server.now(&visitor, Some("1:1"));
     let (name, piece) = lost.next();

@@ -151,7 +151,7 @@ fn a_program_is_typed_at_resized_signalled_and_ended() {
     let looking = looking();
     let command = "trap 'stty size' WINCH; trap 'echo got-usr1' USR1; read -rsp 'Password: ' word; \
         echo; echo \"it is ${#word} long\"; sleep 300 & sleep 301";
-    let id = job(&looking.home, &["--pty"], command);
+    let id = job(&looking.home, &["--pty", "--record"], command);
     looking.until(&id, "Password: ");
     let about = looking
         .server
@@ -217,6 +217,13 @@ fn a_program_is_typed_at_resized_signalled_and_ended() {
     let log = shown(&looking.home, &["log", "--json"]).out();
     assert!(log.contains("job send") && !log.contains("sesame"), "{log}");
     assert!(log.contains("web:0"), "{log}");
+    // Its recording has the new size, and that something was typed.
+    let cast = shown(&looking.home, &["export", &id, "--cast"]).out();
+    assert!(cast.contains(r#""r", "101x33""#), "{cast}");
+    let typed = cast
+        .lines()
+        .any(|line| line.contains(r#", "i", "[not recorded]"#));
+    assert!(typed && !cast.contains("sesame"), "{cast}");
 }
 
 #[test]

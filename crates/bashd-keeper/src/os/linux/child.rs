@@ -2,6 +2,7 @@
 //! run on memory borrowed from its keeper (`launch`), or wait ahead in a confinement of its own
 //! (`confine`).
 
+use super::launch::ProcessLimit;
 use super::{namespaces, signals};
 use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong};
 use std::os::fd::RawFd;
@@ -77,7 +78,7 @@ pub(super) struct Child {
     pub(super) extra_count: usize,
     pub(super) controls: Controls,
     pub(super) group: Option<RawFd>,
-    pub(super) limits: *const (u32, u64, u64),
+    pub(super) limits: *const ProcessLimit,
     pub(super) limit_count: usize,
 }
 

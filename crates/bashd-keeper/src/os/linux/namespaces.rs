@@ -108,7 +108,7 @@ fn raise_loopback() -> io::Result<()> {
         ptr::copy_nonoverlapping(c"lo".as_ptr(), request.ifr_name.as_mut_ptr(), 3);
         request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
         let socket = std::os::fd::AsRawFd::as_raw_fd(&socket);
-        if libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request) != 0 {
+        if libc::ioctl(socket, libc::SIOCSIFFLAGS as _, &raw const request) != 0 {
             return Err(io::Error::last_os_error());
         }
     }

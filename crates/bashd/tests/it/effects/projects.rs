@@ -6,11 +6,17 @@ use bashd::Request;
 use bashd::changes::Effects;
 use bashd_testkit::loudly;
 use bashd_testkit::repeat::is_soak;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tries a command in a project, applies it, has a script check what is there, and undoes it.
 fn tried(name: &str, prepare: &str, command: &str, check: &str) {
-    let site = HoldingEngine::new();
+    tried_at(&HoldingEngine::new(), name, [prepare, command, check]);
+}
+
+fn tried_at(site: &HoldingEngine, name: &str, [prepare, command, check]: [&str; 3]) {
     let root = site.home.workspace();
     let plainly = |script: &str| {
         let done = Command::new("bash")
@@ -93,30 +99,61 @@ fn told(program: &str, words: &[&str]) -> Option<String> {
     done.status.success().then_some(line)
 }
 
+/// With the toolchain of whoever runs this test, as they have it: below their home, where rustup
+/// finds it. What it writes there goes with the run.
 #[test]
 fn cargo_builds_a_crate() {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let home = home.filter(|home| home.join(".cargo/bin/cargo").exists());
+    let site = match &home {
+        Some(home) => HoldingEngine::of_user(home),
+        None => HoldingEngine::new(),
+    };
     let toolchain = told("rustc", &["--print", "sysroot"]).unwrap_or_default();
-    let path = format!("PATH='{toolchain}/bin':$PATH; ");
     let prepare = format!(
-        "{path} mkdir -p src lib/src; echo 'fn main() {{ println!(\"built {{}}\", part::PART); }}' >src/main.rs; \
+        "PATH='{toolchain}/bin':$PATH; mkdir -p src lib/src; echo 'fn main() {{ println!(\"built {{}}\", part::PART); }}' >src/main.rs; \
          echo 'pub const PART: u8 = 7;' >lib/src/lib.rs; \
-         printf '[package]\\nname = \"part\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' >lib/Cargo.toml; \
-         printf '[package]\\nname = \"tiny\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n[workspace]\\n[dependencies]\\npart = {{ path = \"lib\" }}\\n' >Cargo.toml; \
+         printf '[package]\nname = \"part\"\nversion = \"0.1.0\"\nedition = \"2021\"\n' >lib/Cargo.toml; \
+         printf '[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n[dependencies]\npart = {{ path = \"lib\" }}\n' >Cargo.toml; \
          cargo --version"
     );
-    // What is below somebody else's home is hidden from what is held.
-    let look = format!("{path} cargo --version");
-    let is_seen = HoldingEngine::new().run(Request::new(look).effects(Effects::Hold));
-    if is_seen.exit_code != Some(0) {
-        loudly("effects of cargo build are NOT tried: its toolchain is in a home that is hidden");
-        return;
-    }
-    tried(
+    let before = home.as_deref().map(entries);
+    tried_at(
+        &site,
         "cargo build",
-        &prepare,
-        &format!("{path} cargo build --offline"),
-        "[ \"$(target/debug/tiny)\" = 'built 7' ]",
+        [
+            &prepare,
+            "PATH=$HOME/.cargo/bin:$PATH cargo build --offline",
+            "[ \"$(target/debug/tiny)\" = 'built 7' ]",
+        ],
     );
+    assert_eq!(home.as_deref().map(entries), before, "the home was written");
+}
+
+/// The names in a home and in what cargo has there.
+fn entries(home: &Path) -> BTreeSet<OsString> {
+    let directories = [home.to_owned(), home.join(".cargo")];
+    let read = directories.iter().flat_map(std::fs::read_dir).flatten();
+    read.flatten().map(|entry| entry.file_name()).collect()
+}
+
+/// Of what cargo and rustup have at home all is seen but the credentials.
+#[test]
+fn toolchains_at_home_are_seen_and_their_credentials_are_not() {
+    let site = HoldingEngine::new();
+    let own = site.home.home();
+    let script = "mkdir -p .cargo/bin .rustup/toolchains/t/bin; echo token >.cargo/credentials.toml; cp .cargo/credentials.toml .cargo/credentials; \
+                  echo '[net]' >.cargo/config.toml; printf '#!/bin/sh\necho built >made; cat ~/.cargo/config.toml\n' >.rustup/toolchains/t/bin/cargo; \
+                  chmod +x .rustup/toolchains/t/bin/cargo; ln -s ../../.rustup/toolchains/t/bin/cargo .cargo/bin/cargo";
+    bash(script, &own);
+    let reply = site.run(Request::new("~/.cargo/bin/cargo").effects(Effects::Hold));
+    assert_eq!((reply.exit_code, &*reply.output), (Some(0), "[net]\n"));
+    for name in ["credentials", "credentials.toml"] {
+        let request = Request::new(format!("cat ~/.cargo/{name}")).effects(Effects::Hold);
+        let reply = site.run(request);
+        assert_eq!(reply.exit_code, Some(1), "{reply:?}");
+        assert!(!reply.output.contains("token"), "{reply:?}");
+    }
 }
 
 #[test]

@@ -105,7 +105,7 @@ const NAMESPACES: &[libc::c_int] = &[
 ];
 
 /// Commands to a terminal that type into it, or that belong to the console.
-const TERMINAL: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
+const TERMINAL: &[u64] = &[libc::TIOCSTI as _, libc::TIOCLINUX as _];
 
 /// What the kernel sets in the number of a call of the x32 interface, which has numbers of its own.
 #[cfg(target_arch = "x86_64")]
@@ -213,12 +213,15 @@ fn instruction(code: u16, jt: u8, k: u32) -> sock_filter {
 
 /// The beginning of the program: what is unknown. The rest of it follows.
 fn unknown() -> BpfProgram {
-    let mut tests: Vec<(u16, u32)> = UNKNOWN
+    #[cfg(target_arch = "x86_64")]
+    let of_x32 = Some(((libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16, X32));
+    #[cfg(not(target_arch = "x86_64"))]
+    let of_x32 = None;
+    let tests: Vec<(u16, u32)> = UNKNOWN
         .iter()
         .filter_map(|&number| Some((EQUAL, u32::try_from(number).ok()?)))
+        .chain(of_x32)
         .collect();
-    #[cfg(target_arch = "x86_64")]
-    tests.push(((libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16, X32));
     let mut program = vec![instruction(LOAD, 0, 0)];
     for (index, &(code, value)) in tests.iter().enumerate() {
         // From the next instruction over the other tests and the jump behind them.

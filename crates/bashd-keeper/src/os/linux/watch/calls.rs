@@ -75,6 +75,9 @@ impl NamedPath {
 /// Calls that may be made without a path, for an open file: then their second argument is null.
 pub(in super::super) const MAY_BE_WITHOUT_PATH: &[i64] = &[libc::SYS_utimensat];
 
+/// Calls of Linux 6.6 have the same number on every machine, and `libc` knows it on a few only.
+const SYS_FCHMODAT2: i64 = 452;
+
 /// The calls that are watched. None of them is one that the filter refuses.
 pub(in super::super) fn watched() -> impl Iterator<Item = i64> {
     WATCHED.iter().chain(WATCHED_HERE).copied()
@@ -92,7 +95,7 @@ const WATCHED: &[i64] = &[
     libc::SYS_symlinkat,
     libc::SYS_truncate,
     libc::SYS_fchmodat,
-    libc::SYS_fchmodat2,
+    SYS_FCHMODAT2,
     libc::SYS_fchownat,
     libc::SYS_utimensat,
     libc::SYS_setxattr,
@@ -156,7 +159,7 @@ pub(super) fn named(call: &WaitingCall) -> Option<Vec<NamedPath>> {
         libc::SYS_symlinkat => vec![at(second, third, PathWish::Make)],
         libc::SYS_truncate => vec![here(first, PathWish::Write { makes: false })],
         libc::SYS_fchmodat => vec![at(first, second, PathWish::Change)],
-        libc::SYS_fchmodat2 | libc::SYS_utimensat => {
+        SYS_FCHMODAT2 | libc::SYS_utimensat => {
             vec![at(first, second, PathWish::Change).unfollowed(no_link(fourth))]
         }
         libc::SYS_fchownat => vec![at(first, second, PathWish::Change).unfollowed(no_link(fifth))],

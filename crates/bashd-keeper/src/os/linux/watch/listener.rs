@@ -120,7 +120,7 @@ impl CallListener {
     fn request(&self, request: c_ulong, argument: *mut c_void) -> io::Result<()> {
         // SAFETY: each request gets as much as it reads and writes, by the callers above.
         #[expect(unsafe_code, reason = "these requests have no safe wrappers")]
-        let done = unsafe { libc::ioctl(self.descriptor.as_raw_fd(), request, argument) };
+        let done = unsafe { libc::ioctl(self.descriptor.as_raw_fd(), request as _, argument) };
         if done == -1 {
             return Err(io::Error::last_os_error());
         }

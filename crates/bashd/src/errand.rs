@@ -75,6 +75,11 @@ pub fn serve_from_here() {
     SERVES_MANY.set(true);
 }
 
+/// Whether whatever this thread waits for holds up others.
+pub(crate) fn serves_many() -> bool {
+    SERVES_MANY.get()
+}
+
 /// Does a step, here if this thread may wait, otherwise aside. If too many are done aside, it is
 /// left for another time.
 pub(crate) fn here_or_aside(step: impl FnOnce() + Send + 'static) {
@@ -142,7 +147,28 @@ pub(crate) async fn go<T: Send + 'static>(
     path: &Path,
     step: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ErrandFailure> {
-    let on_mount = room_on(near::mount_of(path)).acquire_owned().await;
+    go_to(near::mount_of(path), step).await
+}
+
+/// Has a step done that starts a program: until it is found and loaded, its starter waits.
+pub(crate) async fn start<T: Send + 'static>(
+    program: &str,
+    step: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ErrandFailure> {
+    // A bare name is looked for in many directories: each name has room of its own, as a mount has.
+    let place = if program.contains('/') {
+        near::mount_of(Path::new(program))
+    } else {
+        program.into()
+    };
+    go_to(place, step).await
+}
+
+async fn go_to<T: Send + 'static>(
+    mount: PathBuf,
+    step: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ErrandFailure> {
+    let on_mount = room_on(mount).acquire_owned().await;
     let in_all = Arc::clone(&ROOM_TO_GO).acquire_owned().await;
     let places = [on_mount, in_all].map(|place| place.map_err(|_| ErrandFailure::NoThread));
     let [on_mount, in_all] = places;

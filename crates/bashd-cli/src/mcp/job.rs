@@ -65,7 +65,7 @@ pub(super) async fn answer(
             () = context.ct.cancelled(), if !stop.is_cancelled() => stop.cancel(),
             () = load.closing.cancelled(), if !stop.is_cancelled() => stop.cancel(),
             () = until(due) => if let Some(progress) = &mut progress {
-                let told = progress.tell_that(states(server, &names));
+                let told = progress.tell_that(states(server, &names).await);
                 let _ = context.peer.notify_progress(told).await;
             }
         }
@@ -89,11 +89,16 @@ fn names(arguments: &Value) -> Vec<String> {
 }
 
 /// What the jobs of a call do now, a line each, and the last line that each wrote.
-fn states(server: &ServerBase, names: &[String]) -> String {
-    let jobs = server.engine.jobs();
-    let find = |name: &String| jobs.find(Whose::Owner(server.owner()), name).ok();
-    let lines = names.iter().filter_map(find).map(|job| state(&job));
-    lines.collect::<Vec<_>>().join("\n")
+async fn states(server: &ServerBase, names: &[String]) -> String {
+    let (server, names) = (server.clone(), names.to_vec());
+    let looking = tokio::task::spawn_blocking(move || {
+        let jobs = server.engine.jobs();
+        let names = names.iter().map(String::as_str);
+        let jobs = jobs.find_each(Whose::Owner(server.owner()), names);
+        let lines = jobs.iter().flatten().map(state);
+        lines.collect::<Vec<_>>().join("\n")
+    });
+    looking.await.unwrap_or_default()
 }
 
 /// What a job does now, and the last line that it wrote.
@@ -162,15 +167,22 @@ pub(super) async fn read(
     Some(Ok(result))
 }
 
-/// The part of a job that shows whether it has changed; `None` if no job has this address.
-pub(super) fn mark(server: &ServerBase, uri: &str) -> Option<(String, u64)> {
-    let name = uri.strip_prefix(SCHEME)?;
-    let job = server
-        .engine
-        .jobs()
-        .find(Whose::Owner(server.owner()), name)
-        .ok()?;
-    Some((job.state.name().to_owned(), job.output_bytes))
+/// The part of a job that shows whether it has changed: its state, and how much it has written.
+pub(super) type JobMark = (&'static str, u64);
+
+/// These of the jobs with these addresses; none of an address that no job has, or several.
+pub(super) fn marks(server: &ServerBase, addresses: &[String]) -> Vec<(String, JobMark)> {
+    let names = addresses
+        .iter()
+        .map(|uri| uri.strip_prefix(SCHEME).unwrap_or_default());
+    let jobs = server.engine.jobs();
+    let jobs = jobs.find_each(Whose::Owner(server.owner()), names);
+    let marks = addresses.iter().cloned().zip(jobs);
+    let mark = |(uri, job): (String, Option<Job>)| {
+        let job = job?;
+        Some((uri, (job.state.name(), job.output_bytes)))
+    };
+    marks.filter_map(mark).collect()
 }
 
 /// The address of a job.

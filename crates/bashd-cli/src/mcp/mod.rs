@@ -66,9 +66,12 @@ pub(crate) fn mcp(
     } else {
         let whom = "a client of the Model Context Protocol";
         serve::greet(printer, whom, "docs/mcp.md");
-        serve::until_done(&engine, |stop| {
-            on_stdio(McpServer::new(server, form), tape, stop)
-        })?
+        let recorded = tape.clone();
+        let done = serve::until_done(&engine, |stop| {
+            on_stdio(McpServer::new(server, form), recorded, stop)
+        });
+        tape.iter().for_each(|tape| tape.finish());
+        done?
     };
     if let Err(failure) = outcome {
         return Ok(failure.show(printer));

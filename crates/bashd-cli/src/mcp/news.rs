@@ -1,7 +1,7 @@
 //! Changes that happen by themselves, and notifications of them to clients that subscribed.
 
 use super::handler::McpServer;
-use super::job;
+use super::job::{self, JobMark};
 use crate::serve::ServerBase;
 use rmcp::RoleServer;
 use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
@@ -55,11 +55,11 @@ pub(super) async fn pass_on(
     let wanted = context.accepted().resource_subscriptions.clone();
     let wanted = BTreeSet::from_iter(wanted.unwrap_or_default());
     let mut marks = Marks::default();
-    marks.look(server, &wanted);
+    marks.look(server, &wanted).await;
     loop {
         let told = tokio::select! {
             change = next(&mut changes) => change.into_iter().collect(),
-            () = pause(&wanted) => marks.look(server, &wanted),
+            () = pause(&wanted) => marks.look(server, &wanted).await,
             () = context.cancelled() => return,
         };
         for change in told {
@@ -103,9 +103,10 @@ impl Subscriptions {
                 let wanted = lock(&addresses).clone();
                 let told: Vec<ResourceChange> = tokio::select! {
                     change = next(&mut changes) => change.into_iter().collect(),
-                    () = pause(&wanted) => marks.look(&server, &wanted),
+                    () = pause(&wanted) => marks.look(&server, &wanted).await,
                     () = added.notified() => {
-                        marks.look(&server, &lock(&addresses).clone());
+                        let wanted = lock(&addresses).clone();
+                        marks.look(&server, &wanted).await;
                         continue;
                     }
                 };
@@ -158,19 +159,28 @@ async fn tell(
 
 /// What jobs looked like at the last check: nobody tells us when they change.
 #[derive(Default)]
-struct Marks(BTreeMap<String, (String, u64)>);
+struct Marks(BTreeMap<String, JobMark>);
 
 impl Marks {
-    /// Checks again, and notifies of what has changed.
-    fn look(&mut self, server: &ServerBase, wanted: &BTreeSet<String>) -> Vec<ResourceChange> {
+    /// Checks again, and notifies of what has changed. All jobs are looked at once, however many
+    /// addresses there are.
+    async fn look(
+        &mut self,
+        server: &ServerBase,
+        wanted: &BTreeSet<String>,
+    ) -> Vec<ResourceChange> {
+        let of_jobs = wanted.iter().filter(|uri| uri.starts_with(job::SCHEME));
+        let of_jobs: Vec<String> = of_jobs.cloned().collect();
+        if of_jobs.is_empty() {
+            return Vec::new();
+        }
+        let server = server.clone();
+        let looking = tokio::task::spawn_blocking(move || job::marks(&server, &of_jobs));
         let mut changed = Vec::new();
-        for uri in wanted.iter().filter(|uri| uri.starts_with(job::SCHEME)) {
-            let Some(mark) = job::mark(server, uri) else {
-                continue;
-            };
-            if self.0.get(uri) != Some(&mark) {
+        for (uri, mark) in looking.await.unwrap_or_default() {
+            if self.0.get(&uri) != Some(&mark) {
                 self.0.insert(uri.clone(), mark);
-                changed.push(ResourceChange::Resource(uri.clone()));
+                changed.push(ResourceChange::Resource(uri));
             }
         }
         changed
@@ -190,9 +200,10 @@ async fn pause(wanted: &BTreeSet<String>) {
 pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.resources_list_changed = requested.resources_list_changed;
-    accepted
-        .resource_subscriptions
-        .clone_from(&requested.resource_subscriptions);
+    // As many as a client with a handshake may have.
+    let wanted = requested.resource_subscriptions.as_ref();
+    accepted.resource_subscriptions =
+        wanted.map(|wanted| wanted.iter().take(MOST).cloned().collect());
     accepted
 }
 
@@ -208,4 +219,17 @@ async fn next(changes: &mut broadcast::Receiver<ResourceChange>) -> Option<Resou
 
 fn lock(addresses: &Mutex<BTreeSet<String>>) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
     addresses.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_everything_gets_a_bounded_part() {
+        let mut asked = SubscriptionFilter::new();
+        asked.resource_subscriptions = Some((0..MOST + 7).map(|n| format!("job://{n}")).collect());
+        let accepted = accepted(&asked).resource_subscriptions.unwrap();
+        assert_eq!(accepted.len(), MOST);
+    }
 }

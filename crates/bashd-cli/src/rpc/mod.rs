@@ -80,15 +80,17 @@ pub(crate) fn rpc(
             "requests, one JSON object per line,",
             "docs/rpc.md",
         );
-        let ends = ConnectionEnds::stdio(tape)
+        let ends = ConnectionEnds::stdio(tape.clone())
             .map_err(|error| Failure::of(FailureKind::System, error.into()))?;
-        serve::until_done(&engine, |stop| {
+        let done = serve::until_done(&engine, |stop| {
             serve::say_warnings(&engine, printer);
             async move {
                 connection::serve(host, ends, stop).await;
                 Ok(())
             }
-        })?
+        });
+        tape.iter().for_each(|tape| tape.finish());
+        done?
     };
     for warning in engine.take_warnings() {
         printer.warn(&warning);

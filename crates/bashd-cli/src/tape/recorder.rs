@@ -1,17 +1,23 @@
 //! Writes a tape: every message that goes by, without secrets.
+//!
+//! Reading messages and hiding what is secret takes a while, and the tape may be on a file system
+//! that does not answer. So a thread of its own does that, and whoever serves only hands it what
+//! went by. If the thread is behind by too much the tape ends, and that is said.
 
 use super::compare::SECRET;
 use super::{TapedProtocol, VERSION};
 use crate::print::Printer;
 use bashd::secrets::{KnownSecrets, is_credential, is_ordinary, is_secret, mark};
 use serde_json::{Map, Value, json};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// What links a request with its notices is no secret, whatever its name says.
@@ -20,17 +26,64 @@ const PROGRESS_TOKEN: &str = "progressToken";
 /// The longest message that is recorded.
 const LONGEST: usize = 32 << 20;
 
+/// Bytes that may wait until they are written.
+const MOST_WAITING: usize = 64 << 20;
+
+/// How long the end of a server waits for what is not written yet.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
+
 /// Between a server and its client.
 pub(crate) struct TapeRecorder {
-    known: KnownSecrets,
-    tape: Mutex<TapeFile>,
+    waiting: Arc<WaitingForTape>,
 }
 
+/// What went by and is not on the tape yet.
+#[derive(Default)]
+struct WaitingForTape {
+    passed: Mutex<PassedBytes>,
+    /// Something was added, or nothing is left.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct PassedBytes {
+    pieces: VecDeque<(Side, Vec<u8>)>,
+    /// Of those, and of what is being written.
+    bytes: usize,
+    /// Nothing more is recorded.
+    has_failed: bool,
+    /// Nobody hands on anything any more.
+    is_over: bool,
+}
+
+impl WaitingForTape {
+    fn lock(&self) -> MutexGuard<'_, PassedBytes> {
+        self.passed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, passed: MutexGuard<'a, PassedBytes>) -> MutexGuard<'a, PassedBytes> {
+        let waited = self.changed.wait_timeout(passed, WRITTEN_WITHIN);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl PassedBytes {
+    /// Ends the tape; the first reason is said.
+    fn fail(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.has_failed, true) {
+            Printer::err(&format!("bashd: the tape is not whole: {why}\n"));
+        }
+        self.pieces.clear();
+        self.bytes = 0;
+    }
+}
+
+/// The thread's end.
 struct TapeFile {
     file: File,
+    known: KnownSecrets,
     heard: LineBuffer,
     said: LineBuffer,
-    has_failed: bool,
 }
 
 #[derive(Default)]
@@ -87,22 +140,82 @@ impl TapeRecorder {
         let version = env!("CARGO_PKG_VERSION");
         let header = json!({"bashd_tape": VERSION, "protocol": protocol.name(), "bashd": version});
         writeln!(file, "{header}")?;
-        Ok(Self {
+        let mut tape = TapeFile {
+            file,
             known,
-            tape: Mutex::new(TapeFile {
-                file,
-                heard: LineBuffer::default(),
-                said: LineBuffer::default(),
-                has_failed: false,
-            }),
-        })
+            heard: LineBuffer::default(),
+            said: LineBuffer::default(),
+        };
+        let waiting = Arc::new(WaitingForTape::default());
+        let passed = Arc::clone(&waiting);
+        let writing = std::thread::Builder::new().name("bashd-tape".to_owned());
+        writing.spawn(move || tape.write_all_of(&passed))?;
+        Ok(Self { waiting })
     }
 
+    /// Hands on what went by.
     fn pass(&self, side: Side, bytes: &[u8]) {
-        let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passed = self.waiting.lock();
+        if passed.has_failed {
+            return;
+        }
+        if passed.bytes + bytes.len() > MOST_WAITING {
+            passed.fail("it is written too slowly, and ends here");
+            return;
+        }
+        passed.bytes += bytes.len();
+        passed.pieces.push_back((side, bytes.to_vec()));
+        drop(passed);
+        self.waiting.changed.notify_all();
+    }
+
+    /// Waits, for a while, until everything is written. For the end of a server.
+    pub(crate) fn finish(&self) {
+        let begun = Instant::now();
+        let mut passed = self.waiting.lock();
+        while passed.bytes > 0 && begun.elapsed() < WRITTEN_WITHIN {
+            passed = self.waiting.wait(passed);
+        }
+        if passed.bytes > 0 {
+            passed.fail("its end could not be written in time");
+        }
+    }
+}
+
+impl Drop for TapeRecorder {
+    fn drop(&mut self) {
+        self.waiting.lock().is_over = true;
+        self.waiting.changed.notify_all();
+    }
+}
+
+impl TapeFile {
+    /// Writes what goes by, until nobody hands on anything.
+    fn write_all_of(&mut self, waiting: &WaitingForTape) {
+        let mut passed = waiting.lock();
+        loop {
+            if let Some((side, bytes)) = passed.pieces.pop_front() {
+                drop(passed);
+                let written = self.write(side, &bytes);
+                passed = waiting.lock();
+                passed.bytes = passed.bytes.saturating_sub(bytes.len());
+                if let Err(error) = written {
+                    passed.fail(&error.to_string());
+                }
+            } else {
+                waiting.changed.notify_all();
+                if passed.is_over {
+                    return;
+                }
+                passed = waiting.wait(passed);
+            }
+        }
+    }
+
+    fn write(&mut self, side: Side, bytes: &[u8]) -> io::Result<()> {
         let (lines, name) = match side {
-            Side::Client => (tape.heard.push(bytes), "client"),
-            Side::Server => (tape.said.push(bytes), "server"),
+            Side::Client => (self.heard.push(bytes), "client"),
+            Side::Server => (self.said.push(bytes), "server"),
         };
         for line in lines {
             let message = serde_json::from_slice(&line)
@@ -112,12 +225,9 @@ impl TapeRecorder {
             let mut text = Value::Object(entry).to_string();
             text.push('\n');
             // Whole lines at once: a server that is killed leaves a tape that can be read.
-            if let Err(error) = tape.file.write_all(text.as_bytes())
-                && !std::mem::replace(&mut tape.has_failed, true)
-            {
-                Printer::err(&format!("bashd: the tape is not whole: {error}\n"));
-            }
+            self.file.write_all(text.as_bytes())?;
         }
+        Ok(())
     }
 
     /// The message without secrets.
@@ -129,7 +239,7 @@ impl TapeRecorder {
         message
     }
 
-    /// Learns what this message says to be secret, before the server does: the values of
+    /// Learns what this message says to be secret, before its answer is written: the values of
     /// credentials, of secrets that a host registers, and of what it names when it connects.
     fn learn(&self, message: &Value) {
         let mut found = Vec::new();

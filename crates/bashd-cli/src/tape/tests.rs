@@ -182,6 +182,7 @@ fn taped(messages: &[Value]) -> Vec<Value> {
     let lines: String = messages.iter().map(|line| format!("{line}\n")).collect();
     let mut heard = TapedIn(lines.as_bytes(), Arc::new(recorder));
     heard.read_to_end(&mut Vec::new()).unwrap();
+    heard.1.finish();
     let text = std::fs::read_to_string(&path).unwrap();
     let lines = text.lines().skip(1);
     lines

@@ -43,10 +43,17 @@ impl CallDeeds {
 
     /// Ends a call with everything that it started; one that asks is denied.
     pub(crate) async fn end(&self, id: &str) -> Result<&'static str, String> {
-        if self.questions.is_open(id) {
+        let (deeds, name) = (self.clone(), id.to_owned());
+        let looking = tokio::task::spawn_blocking(move || {
+            let is_asking = deeds.questions.is_open(&name);
+            let found = (!is_asking).then(|| deeds.jobs.find(Whose::Everybody, &name));
+            (is_asking, found.and_then(Result::ok))
+        });
+        let (is_asking, job) = looking.await.map_err(|error| error.to_string())?;
+        if is_asking {
             return self.answer(id, ApprovalAnswer::Refused).await;
         }
-        let Ok(job) = self.jobs.find(Whose::Everybody, id) else {
+        let Some(job) = job else {
             return Err("it can't be reached yet: try again in a second".to_owned());
         };
         match self.jobs.kill(&job).await {

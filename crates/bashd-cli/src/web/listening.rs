@@ -106,7 +106,7 @@ impl WebListener {
         let door = Arc::new(Door::new());
         loop {
             let accepted = tokio::select! {
-                accepted = self.accept(&server) => accepted,
+                accepted = self.accept() => accepted,
                 () = stop.cancelled() => return Ok(()),
             };
             match accepted {
@@ -114,21 +114,20 @@ impl WebListener {
                     let guest = Guest::new(&door);
                     tokio::spawn(connection(stream, Arc::clone(&server), guest));
                 }
-                // It was of another user.
+                // It is of another user.
                 Ok(None) => {}
                 Err(_) => tokio::time::sleep(EXHAUSTED_PAUSE).await,
             }
         }
     }
 
-    /// The next connection of this user.
-    async fn accept(&self, server: &WebServer) -> io::Result<Option<WebStream>> {
+    /// The next connection; none if it is known to be of another user.
+    async fn accept(&self) -> io::Result<Option<WebStream>> {
         match self {
             Self::Port(listener, address) => {
                 let (stream, peer) = listener.accept().await?;
-                let is_own = server.access.is_behind_a_proxy() || peers::is_own(peer, *address);
                 let _ = stream.set_nodelay(true);
-                Ok(is_own.then_some(WebStream::Port(stream)))
+                Ok(Some(WebStream::Port(stream, peer, *address)))
             }
             Self::Socket { listener, .. } => {
                 let (stream, _) = listener.accept().await?;
@@ -140,7 +139,8 @@ impl WebListener {
 }
 
 enum WebStream {
-    Port(TcpStream),
+    /// From, to.
+    Port(TcpStream, SocketAddr, SocketAddr),
     Socket(UnixStream),
 }
 
@@ -162,7 +162,15 @@ fn bind(port: u16) -> Result<WebListener, Failure> {
 
 async fn connection(stream: WebStream, server: Arc<WebServer>, guest: Arc<Guest>) {
     match stream {
-        WebStream::Port(stream) => over(stream, server, guest).await,
+        WebStream::Port(stream, peer, address) => {
+            // The kernel's table has the connections of everybody, however many they make.
+            let asking = move || peers::is_own(peer, address);
+            let is_own = server.access.is_behind_a_proxy()
+                || tokio::task::spawn_blocking(asking).await.unwrap_or(false);
+            if is_own {
+                over(stream, server, guest).await;
+            }
+        }
         WebStream::Socket(stream) => over(stream, server, guest).await,
     }
 }

@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
+use tokio::task::JoinError;
 
 /// Bytes and lines of one slice at most.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -129,16 +130,21 @@ impl RunDesk {
         &self.deeds
     }
 
-    fn find(&self, id: &str) -> Option<Job> {
+    /// The run of this id. Who names none has all jobs looked at, so it is no matter of a moment.
+    async fn find(&self, id: &str) -> Option<Job> {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-        let is_name = !id.is_empty() && id.bytes().all(is_letter);
-        let found = is_name.then(|| self.deeds.jobs.find(Whose::Everybody, id));
+        if id.is_empty() || !id.bytes().all(is_letter) {
+            return None;
+        }
+        let (jobs, name) = (self.deeds.jobs.clone(), id.to_owned());
+        let finding = tokio::task::spawn_blocking(move || jobs.find(Whose::Everybody, &name));
         // A short name may be another run's by the next look.
-        found?.ok().filter(|job| job.id == id)
+        let found = finding.await.ok()?.ok();
+        found.filter(|job| job.id == id)
     }
 
-    fn job(&self, id: &str) -> Result<Job, NotDone> {
-        self.find(id).ok_or_else(|| {
+    async fn job(&self, id: &str) -> Result<Job, NotDone> {
+        self.find(id).await.ok_or_else(|| {
             NotDone::Missing(
                 "it has ended, or can't be reached yet: a second after its start it can\n"
                     .to_owned(),
@@ -167,7 +173,7 @@ impl RunDesk {
 
     /// Everything about a run that the list does not say.
     pub(super) async fn describe(&self, id: &str, row: Option<NowRow>) -> Result<Value, NotDone> {
-        let job = self.find(id);
+        let job = self.find(id).await;
         let artifact = match job {
             Some(_) => None,
             None => self.artifact(id).await,
@@ -198,12 +204,12 @@ impl RunDesk {
 
     /// The processes of a run.
     pub(super) async fn tree(&self, id: &str) -> Result<Value, NotDone> {
-        Ok(json!({"processes": processes(&self.job(id)?).await}))
+        Ok(json!({"processes": processes(&self.job(id).await?).await}))
     }
 
     /// A slice of a run's output; may wait for it to grow.
     pub(super) async fn slice(&self, id: &str, wish: SliceWish) -> Result<RunSlice, NotDone> {
-        let Some(job) = self.find(id) else {
+        let Some(job) = self.find(id).await else {
             return self.stored_slice(id, wish).await;
         };
         let slice = self
@@ -218,7 +224,7 @@ impl RunDesk {
         let waiting = self.deeds.jobs.until_grown(&job, slice.written, wish.wait);
         waiting.await;
         let again = self.deeds.jobs.slice(&job, wish.stream, &wish.query).await;
-        let now = self.find(id);
+        let now = self.find(id).await;
         Ok(RunSlice {
             // A run whose call was answered meanwhile has left nothing.
             slice: again.unwrap_or(slice),
@@ -263,7 +269,7 @@ impl RunDesk {
             "err" => Stream::Err,
             _ => Stream::Out,
         };
-        let found = if let Some(job) = self.find(id) {
+        let found = if let Some(job) = self.find(id).await {
             self.deeds.jobs.search(&job, stream, query).await?
         } else {
             let nothing = || NotDone::Missing("nothing of its output is kept\n".to_owned());
@@ -296,7 +302,7 @@ impl RunDesk {
     }
 
     async fn input(&self, id: &str, wish: &DeedWish) -> Result<Value, NotDone> {
-        let job = self.job(id)?;
+        let job = self.job(id).await?;
         let bytes = wish.text.as_bytes();
         if job.terminal.is_none() {
             let then = if wish.close {
@@ -317,7 +323,7 @@ impl RunDesk {
     }
 
     async fn resize(&self, id: &str, wish: &DeedWish) -> Result<Value, NotDone> {
-        let job = self.job(id)?;
+        let job = self.job(id).await?;
         if job.terminal.is_none() || !SIZES.contains(&wish.columns) || !SIZES.contains(&wish.rows) {
             return Err(NotDone::Bad("it has no terminal of that size\n".to_owned()));
         }
@@ -334,19 +340,23 @@ impl RunDesk {
     async fn signal(&self, id: &str, wish: &DeedWish) -> Result<Value, NotDone> {
         let unknown = || NotDone::Bad("there is no such signal\n".to_owned());
         let number = signal_number(&wish.signal).ok_or_else(unknown)?;
-        let job = self.job(id)?;
+        let job = self.job(id).await?;
         self.deeds.jobs.signal(&job, number).await?;
         Ok(json!({"said": format!("it got {}", wish.signal), "processes": processes(&job).await}))
     }
 
     async fn end(&self, id: &str) -> Result<Value, NotDone> {
-        let before = match self.find(id) {
+        let before = match self.find(id).await {
             Some(job) => processes(&job).await,
             None => Vec::new(),
         };
         let said = self.deeds.end(id).await.map_err(NotDone::Not)?;
-        let after = tree::still_alive(&before);
-        Ok(json!({"said": said, "before": before, "after": after}))
+        let looking = tokio::task::spawn_blocking(move || {
+            let after = tree::still_alive(&before);
+            json!({"said": said, "before": before, "after": after})
+        });
+        let failed = |error: JoinError| NotDone::Not(error.to_string());
+        looking.await.map_err(failed)
     }
 }
 

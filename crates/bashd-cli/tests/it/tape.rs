@@ -1,10 +1,14 @@
 //! `--tape-record`, `--tape-play` and `tape`: a session is recorded and served again, and nothing
 //! runs; with a real agent, too.
 
+use crate::mcp::Client;
 use crate::{bashd, shown};
 use bashd_testkit::{Home, Transcript, loudly};
 use serde_json::{Value, json};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
@@ -88,6 +92,43 @@ fn a_session_is_served_again_to_the_letter_and_nothing_runs() {
     }
     home.finish();
     other.finish();
+}
+
+/// A tape that nobody reads yet stands for a file system that does not answer.
+#[test]
+fn a_tape_that_takes_nothing_delays_nobody_and_is_whole_when_it_does() {
+    let home = Home::new();
+    let tape = home.workspace().join("tape");
+    let made = Command::new("mkfifo").arg(&tape).status();
+    assert!(made.unwrap().success());
+    // Who writes to it could not even open it before somebody has it open to read.
+    let mut options = File::options();
+    let mut tape_end = options.read(true).write(true).open(&tape).unwrap();
+    let mut client = Client::connect(&home, &["--tape-record", tape.to_str().unwrap()]);
+    let mut last = Value::Null;
+    // More than a pipe holds.
+    for _ in 0..10 {
+        let asked = json!({"command": "head -c 20000 /dev/zero | tr '\\0' x"});
+        last = client.bash(&asked);
+        assert_eq!(last["content"][0]["text"].as_str().unwrap().len(), 20_000);
+    }
+    let ended = std::thread::spawn(move || client.finish());
+    let (mut lines, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
+    let is_whole = |lines: &[u8]| {
+        let text = lines.strip_suffix(b"\n").unwrap_or_default();
+        let line = text
+            .rsplit(|byte| *byte == b'\n')
+            .next()
+            .unwrap_or_default();
+        let message: Value = serde_json::from_slice(line).unwrap_or_default();
+        message["server"]["result"] == last && text.len() > 200_000
+    };
+    while !is_whole(&lines) {
+        let count = tape_end.read(&mut buffer).unwrap();
+        lines.extend(&buffer[..count]);
+    }
+    let (_, status) = ended.join().unwrap();
+    assert_eq!(status.code(), Some(0));
 }
 
 #[test]

@@ -196,15 +196,20 @@ impl EngineCore {
                     self.held_sessions.end(session);
                 }
                 job.notes.push(match (mode, session) {
-                    (Effects::Undoable, None) => match store.apply_at_end(&id) {
-                        Ok(()) => {
-                            store.finish_at_end(&id);
-                            format!(
+                    (Effects::Undoable, None) => {
+                        let name = id.clone();
+                        let marking = errand::wait(move |_| {
+                            store.apply_at_end(&name)?;
+                            store.finish_at_end(&name);
+                            Ok(())
+                        });
+                        match in_time(marking, before).await {
+                            Ok(()) => format!(
                                 "its changes become real when it ends; `bashd undo {id}` takes them back then"
-                            )
+                            ),
+                            Err(error) => held_as(&id, &error),
                         }
-                        Err(error) => held_as(&id, &error),
-                    },
+                    }
                     (Effects::Ask, None) => format!(
                         "nobody is asked about a job: its changes are held as {id}, and `bashd changes apply {id}` \
                          applies them when it has ended"

@@ -336,9 +336,11 @@ impl Engine {
         ManagedReply::of(reply, Some(told.await.unwrap_or_default()))
     }
 
-    /// How many jobs here have not ended.
-    pub(crate) fn live_jobs(&self) -> usize {
-        let jobs = self.jobs().list(Whose::Everybody);
+    /// How many jobs here have not ended. There may be thousands to look at.
+    pub(crate) async fn live_jobs(&self) -> usize {
+        let jobs = self.jobs();
+        let listed = errand::read(move |_| jobs.list(Whose::Everybody)).await;
+        let jobs = listed.unwrap_or_default();
         jobs.iter().filter(|job| job.state.is_alive()).count()
     }
 

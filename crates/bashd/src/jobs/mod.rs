@@ -198,13 +198,9 @@ impl Jobs {
         if let Some(job) = by_id {
             return Ok(job);
         }
-        let mut called: Vec<Job> = self.list(whose);
-        called.retain(|job| job.is_called(name) || job.is_called(given));
-        if called.iter().any(|job| !job.earlier) {
-            called.retain(|job| !job.earlier);
-        }
-        match called.as_slice() {
-            [job] => Ok(job.clone()),
+        let all = self.list(whose);
+        match called(&all, [name, given]).as_slice() {
+            [job] => Ok((*job).clone()),
             [] => {
                 let newer = is_plain.then(|| directory::newer_version(&self.runs.join(name)));
                 let text = match newer.flatten() {
@@ -226,6 +222,20 @@ impl Jobs {
                 Err(Error::new(ErrorKind::NoSuchJob, text).about(name))
             }
         }
+    }
+
+    /// The job of each of these names, after one look at all; none of a name that several have.
+    pub fn find_each<'names>(
+        &self,
+        whose: Whose<'_>,
+        names: impl Iterator<Item = &'names str>,
+    ) -> Vec<Option<Job>> {
+        let all = self.list(whose);
+        let find = |name: &str| match called(&all, [name; 2]).as_slice() {
+            [job] => Some((*job).clone()),
+            _ => None,
+        };
+        names.map(find).collect()
     }
 
     /// Sends bytes to the command's stdin, then perhaps its end.
@@ -403,4 +413,14 @@ pub enum AfterInput {
     StayOpen,
     /// The end of the input.
     Close,
+}
+
+/// The jobs with one of these names. An owner's own come before those that it may take over.
+fn called<'jobs>(all: &'jobs [Job], names: [&str; 2]) -> Vec<&'jobs Job> {
+    let is_it = |job: &&Job| names.iter().any(|name| job.is_called(name));
+    let mut called: Vec<&Job> = all.iter().filter(is_it).collect();
+    if called.iter().any(|job| !job.earlier) {
+        called.retain(|job| !job.earlier);
+    }
+    called
 }

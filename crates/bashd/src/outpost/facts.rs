@@ -89,7 +89,7 @@ impl Outpost {
             user: getuid().as_raw(),
             home: home.map(|(_, home)| home.to_string_lossy().into_owned()),
             runs: self.running() as u64,
-            jobs: self.live_jobs() as u64,
+            jobs: self.live_jobs().await as u64,
             ..looked.unwrap_or_default()
         }
     }

@@ -128,7 +128,7 @@ pub async fn serve(
                 });
             }
             Ok(Err(_)) => tokio::time::sleep(ACCEPT_AGAIN).await,
-            Err(_) if outpost.is_busy() => outpost.say_busy().await,
+            Err(_) if outpost.is_busy().await => outpost.say_busy().await,
             Err(_) if !is_leaving && outpost.has_busy_sibling(&mut siblings).await => {}
             // Who came between the last look and the end of the name is still served.
             Err(_) if !is_leaving => {
@@ -151,18 +151,17 @@ impl Outpost {
         self.was_used.store(true, Ordering::Relaxed);
     }
 
-    fn is_busy(&self) -> bool {
-        let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_sessions = engines.iter().any(|(_, engine)| engine.has_sessions());
-        let has_jobs = engines
-            .first()
-            .is_some_and(|(_, engine)| engine.live_jobs() > 0);
+    async fn is_busy(&self) -> bool {
+        let has_sessions = {
+            let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+            engines.iter().any(|(_, engine)| engine.has_sessions())
+        };
         // What is lent is not kept for who is connected and wants nothing.
         let is_wanted = match self.settings.lease {
             Lease::None => self.connections.load(Ordering::Relaxed) > 0,
             Lease::OfEngine => self.was_used.swap(false, Ordering::Relaxed),
         };
-        is_wanted || has_sessions || has_jobs || !self.runs().is_empty()
+        is_wanted || has_sessions || self.live_jobs().await > 0 || !self.runs().is_empty()
     }
 
     /// Commands that run now.
@@ -172,11 +171,15 @@ impl Outpost {
     }
 
     /// Jobs that have not ended.
-    fn live_jobs(&self) -> usize {
-        let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = engines.first().map(|(_, engine)| engine.clone());
-        drop(engines);
-        first.map_or(0, |engine| engine.live_jobs())
+    async fn live_jobs(&self) -> usize {
+        let first = {
+            let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+            engines.first().map(|(_, engine)| engine.clone())
+        };
+        match first {
+            Some(engine) => engine.live_jobs().await,
+            None => 0,
+        }
     }
 
     /// The engine for orders with these settings.

@@ -399,8 +399,10 @@ impl FarPlace {
         let (job, nodes) = if let Some(known) = known {
             known
         } else {
-            let file = fs::read_to_string(self.allocation_file(&key)).map_err(|_| none())?;
-            let job = file.trim().parse().map_err(|_| none())?;
+            let file = self.allocation_file(&key);
+            let read = errand::read(move |_| fs::read_to_string(file).ok()).await;
+            let job = read.ok().flatten().and_then(|job| job.trim().parse().ok());
+            let job = job.ok_or_else(none)?;
             let told = self.look(job, false).await.ok().flatten();
             (job, told.ok_or_else(none)?.nodes)
         };

@@ -12,7 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::file_lock::{self, LockKind};
 use bashd_keeper::spool::write_private;
 use std::fs::{self, File};
-use std::sync::Arc;
+use std::process::Stdio;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -24,6 +25,9 @@ const APPEARS: Duration = Duration::from_secs(10);
 
 /// How long a carrier that ends an allocation may take.
 const SCANCEL: Duration = Duration::from_secs(10);
+
+/// How long who serves many waits until that carrier was started.
+const STARTED_WITHIN: Duration = Duration::from_millis(50);
 
 /// Somebody who waits in the queue: with the last of them an allocation that we asked for is given
 /// back.
@@ -81,30 +85,29 @@ impl FarPlace {
     async fn ask_for(&self, settings: &SlurmSettings, key: &str) -> Result<u64> {
         let file = self.allocation_file(key);
         let locked = {
-            let file = file.with_extension("lock");
+            let file = file.clone();
             errand::wait(move |_| {
                 fs::create_dir_all(file.parent().unwrap_or(&file))?;
                 let lock = File::options()
                     .create(true)
                     .truncate(false)
                     .write(true)
-                    .open(file)?;
+                    .open(file.with_extension("lock"))?;
                 file_lock::lock_within(&lock, LockKind::Exclusive, LONGEST_SUBMIT)?;
-                std::io::Result::Ok(lock)
+                std::io::Result::Ok((lock, fs::read_to_string(&file).ok()))
             })
         };
         let locked = locked
             .await
             .map_err(std::io::Error::from)
             .and_then(|lock| lock);
-        let _alone = locked.map_err(|error| {
+        let (_alone, known) = locked.map_err(|error| {
             Error::io(
                 ErrorKind::Place,
                 "wait for who asks for an allocation",
                 error,
             )
         })?;
-        let known = fs::read_to_string(&file).ok();
         if let Some(job) = known.and_then(|known| known.trim().parse().ok()) {
             let told = self.look(job, true).await.map_err(|word| {
                 let text = format!("Slurm could not be asked for job {job}: {word}");
@@ -129,7 +132,7 @@ impl FarPlace {
         let told = told.map_err(|word| refused(&word))?;
         let job = slurm::submitted(&told).ok_or_else(|| refused(told.trim()))?;
         // Who does not find it asks for one of its own, and this one leaves when it was idle.
-        let _ = write_private(&file, job.to_string().as_bytes());
+        let _ = errand::wait(move |_| write_private(&file, job.to_string().as_bytes())).await;
         Ok(job)
     }
 
@@ -159,7 +162,8 @@ impl FarPlace {
                     }
                     HouseState::Stopped(word) => {
                         turn.is_over = true;
-                        let _ = fs::remove_file(self.allocation_file(key));
+                        let file = self.allocation_file(key);
+                        errand::here_or_aside(move || drop(fs::remove_file(file)));
                         return Err(Error::new(ErrorKind::Place, self.with_log(job, word).await));
                     }
                     HouseState::Held(word)
@@ -222,12 +226,24 @@ impl FarPlace {
     /// Ends an allocation that nobody waits for any more, whatever becomes of this process.
     fn give_back(&self, job: u64) {
         let words = line::behind(slurm::cancel(job), &self.through);
-        if let Ok((carrier, stream)) = Carrier::start(&words, &self.env) {
-            let waiting = move || {
+        let env = self.env.clone();
+        let (tell, told) = mpsc::channel::<()>();
+        let giving = move || {
+            let started = Carrier::start_here(&words, &env, (Stdio::null(), Stdio::null()));
+            drop(tell);
+            if let Ok(carrier) = started {
                 carrier.ends_within(SCANCEL);
-                drop(stream);
+            }
+        };
+        let thread = std::thread::Builder::new().name("bashd-carrier".to_owned());
+        if thread.spawn(giving).is_ok() {
+            // Once it was started, this process may end.
+            let most = if errand::serves_many() {
+                STARTED_WITHIN
+            } else {
+                SCANCEL
             };
-            drop(std::thread::Builder::new().spawn(waiting));
+            let _ = told.recv_timeout(most);
         }
     }
 
@@ -270,7 +286,7 @@ impl FarPlace {
             match self.greet(&words, Some(mark), program, connect).await {
                 Ok(Greeted::Kept(path)) => return Ok((path, hash)),
                 Ok(Greeted::OtherMachine { system, machine }) => {
-                    self.expect_machine(&system, machine)?;
+                    self.expect_machine(&system, machine).await?;
                 }
                 Ok(Greeted::Link(_)) => break,
                 Err(failure) => return Err(failure.error),

@@ -24,7 +24,7 @@ pub(super) async fn ask(
     most: Duration,
 ) -> Result<String, String> {
     let program = words.first().map_or("", String::as_str);
-    let started = Carrier::start(words, env);
+    let started = Carrier::start(words, env, most).await;
     let (carrier, (mut to_it, mut from_it)) =
         started.map_err(|error| format!("{program} can't be started: {error}"))?;
     let asking = async {

@@ -2,7 +2,11 @@
 //!
 //! What it writes to stderr, and its status, are shown if it fails. They never say anything about a
 //! command.
+//!
+//! It is started by an errand: who starts a program waits until that is found and loaded, and it,
+//! or a directory of `PATH`, may be on a file system that does not answer.
 
+use crate::errand;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -38,14 +42,38 @@ struct LastWords {
 }
 
 impl Carrier {
-    /// Starts it, in a process group of its own: a key at our terminal is not for it.
-    pub(crate) fn start(
+    /// Starts it, within so long. One that starts only after that is ended at once.
+    pub(crate) async fn start(
         words: &[String],
         env: &[(OsString, OsString)],
+        most: Duration,
     ) -> io::Result<(Self, CarrierStream)> {
-        let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let (to_it, its_stdin) = pipe::pipe()?;
         let (its_stdout, from_it) = pipe::pipe()?;
+        let ends = (
+            its_stdin.into_blocking_fd()?,
+            its_stdout.into_blocking_fd()?,
+        );
+        let program = words.first().cloned().unwrap_or_default();
+        let (words, env) = (words.to_vec(), env.to_vec());
+        let starting = errand::start(&program, move || {
+            Self::start_here(&words, &env, (ends.0.into(), ends.1.into()))
+        });
+        let Ok(started) = tokio::time::timeout(most, starting).await else {
+            let text = format!("it did not start within {} s", most.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        };
+        Ok((started.map_err(io::Error::from)??, (to_it, from_it)))
+    }
+
+    /// Starts it with this stdin and stdout, in a process group of its own: a key at our terminal
+    /// is not for it. For threads that may wait.
+    pub(super) fn start_here(
+        words: &[String],
+        env: &[(OsString, OsString)],
+        (stdin, stdout): (Stdio, Stdio),
+    ) -> io::Result<Self> {
+        let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         #[expect(
             clippy::disallowed_methods,
             reason = "a carrier is the user's own program, and no command: it ends with its pipes"
@@ -56,8 +84,8 @@ impl Carrier {
             .env_clear()
             .envs(env.iter().map(|(name, value)| (name, value)))
             .process_group(0)
-            .stdin(its_stdin.into_blocking_fd()?)
-            .stdout(its_stdout.into_blocking_fd()?)
+            .stdin(stdin)
+            .stdout(stdout)
             .stderr(Stdio::piped());
         let child = command.spawn();
         drop(command); // and with it our hold on its ends, so that their close shows
@@ -68,7 +96,7 @@ impl Carrier {
         let listening = std::thread::Builder::new().name("bashd-carrier".to_owned());
         let stderr = child.stderr.take();
         listening.spawn(move || listen(child, stderr, &heard))?;
-        Ok((Self { pid, words }, (to_it, from_it)))
+        Ok(Self { pid, words })
     }
 
     /// What it said last, and how it ended if it has.

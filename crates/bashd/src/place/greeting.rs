@@ -12,9 +12,11 @@ use super::program::ProgramToSend;
 use super::wire::{
     self, Assembler, CONTROL, FromOutpost, MOST_FROM_OUTPOST, ToOutpost, VERSION, Welcome,
 };
+use crate::errand::{self, ErrandFailure};
 use crate::error::{Error, ErrorKind};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -37,6 +39,9 @@ const MOST_SENT: usize = 6;
 
 /// Bytes that are read or sent at once.
 const BUFFER: usize = 64 * 1024;
+
+/// Bytes of a program that are read at once, by an errand.
+const PIECE: u64 = 1024 * 1024;
 
 /// How long the last words of a carrier may take after its end.
 const LAST_WORDS_AFTER: Duration = Duration::from_millis(50);
@@ -196,21 +201,29 @@ impl Greeter {
             Some((path, size)) => (path, *size, "gzip"),
             None => (&program.path, program.bytes, "raw"),
         };
-        let mut file = File::open(path)?;
+        let (path, opening) = (path.clone(), path.clone());
+        let opening = errand::go(&path, move || File::open(opening));
+        let file = Arc::new(within(self.connect, done(opening)).await?);
         let head = format!("{size} {form}\n");
         let to_it = &mut self.stream.0;
         within(self.connect, to_it.write_all(head.as_bytes())).await?;
-        let (mut buffer, mut left) = (vec![0; BUFFER], size);
-        while left > 0 {
-            let most = buffer.len().min(left as usize);
-            let part = buffer.get_mut(..most).unwrap_or_default();
-            let count = file.read(part)?;
-            if count == 0 {
+        let mut sent = 0;
+        while sent < size {
+            let (file, most) = (Arc::clone(&file), PIECE.min(size - sent) as usize);
+            let read = errand::go(&path, move || {
+                let mut piece = vec![0; most];
+                let count = file.read_at(&mut piece, sent)?;
+                piece.truncate(count);
+                io::Result::Ok(piece)
+            });
+            let piece = within(self.connect, done(read)).await?;
+            if piece.is_empty() {
                 return Err(io::Error::other("the program for the place has changed"));
             }
-            let part = buffer.get(..count).unwrap_or_default();
-            within(self.connect, to_it.write_all(part)).await?;
-            left -= count as u64;
+            for part in piece.chunks(BUFFER) {
+                within(self.connect, to_it.write_all(part)).await?;
+            }
+            sent += piece.len() as u64;
         }
         Ok(())
     }
@@ -265,6 +278,13 @@ enum Spoken {
     Welcome(Box<(Assembler, Welcome)>),
     OtherMachine { system: String, machine: String },
     Kept(String),
+}
+
+/// An errand whose step may fail.
+async fn done<T>(
+    errand: impl Future<Output = Result<io::Result<T>, ErrandFailure>>,
+) -> io::Result<T> {
+    errand.await.map_err(io::Error::from)?
 }
 
 /// Waits for a step of the other side.

@@ -12,6 +12,7 @@ use super::line::{self, LineMark};
 use super::link::Link;
 use super::program::ProgramToSend;
 use super::{FarPlace, PlaceKind};
+use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -129,7 +130,7 @@ impl FarPlace {
             let house = self.house(program)?;
             let may_make = house.is_own() && why == ReachFor::Beginning;
             // Who has never seen it makes it first, and hears if it is there.
-            if std::mem::take(&mut is_first) && may_make && !self.has_seen(&house) {
+            if std::mem::take(&mut is_first) && may_make && !self.has_seen(&house).await {
                 step = HouseStep::Make;
             }
             let failure = match self.take_step(&house, step, program).await {
@@ -138,7 +139,7 @@ impl FarPlace {
                     return Ok(*link);
                 }
                 Ok(Greeted::OtherMachine { system, machine }) => {
-                    self.expect_machine(&system, machine)?;
+                    self.expect_machine(&system, machine).await?;
                     continue;
                 }
                 Ok(Greeted::Kept(_)) => continue,
@@ -414,18 +415,24 @@ impl FarPlace {
         self.seen.folder(&self.settings.name).join(called)
     }
 
-    fn has_seen(&self, house: &House<'_>) -> bool {
-        self.seen_file(house).exists()
+    async fn has_seen(&self, house: &House<'_>) -> bool {
+        let file = self.seen_file(house);
+        errand::read(move |_| file.exists()).await.unwrap_or(false)
     }
 
     fn note_seen(&self, house: &House<'_>) {
-        let file = self.seen_file(house);
-        if house.is_own() && !file.exists() {
-            if let Some(folder) = file.parent() {
-                let _ = std::fs::create_dir_all(folder);
-            }
-            let _ = std::fs::write(file, "");
+        if !house.is_own() {
+            return;
         }
+        let file = self.seen_file(house);
+        errand::here_or_aside(move || {
+            if !file.exists() {
+                if let Some(folder) = file.parent() {
+                    let _ = std::fs::create_dir_all(folder);
+                }
+                let _ = std::fs::write(file, "");
+            }
+        });
     }
 
     /// Says what a carrier says that has something started, as long as it does.

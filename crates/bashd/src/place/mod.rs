@@ -60,6 +60,7 @@ use link::Link;
 use managed::{ManagedCall, ManagedReply};
 use program::ProgramToSend;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use stored::{PartThere, StoredWish};
@@ -219,7 +220,7 @@ impl FarPlace {
                     return Err(Error::new(ErrorKind::Place, "no outpost answers"));
                 }
                 Ok(Greeted::OtherMachine { system, machine }) => {
-                    self.expect_machine(&system, machine)?;
+                    self.expect_machine(&system, machine).await?;
                 }
                 Err(DialFailure {
                     was_killed: true, ..
@@ -250,7 +251,8 @@ impl FarPlace {
                 had_begun: false,
             }
         };
-        let (carrier, stream) = Carrier::start(words, &self.env).map_err(failed)?;
+        let started = Carrier::start(words, &self.env, connect).await;
+        let (carrier, stream) = started.map_err(failed)?;
         let progress = self.tell_of(carrier.teller());
         let greeter = Greeter {
             carrier,
@@ -283,37 +285,43 @@ impl FarPlace {
         if known.is_some() {
             return Ok(known);
         }
-        let found = (settings.programs).find(settings.program.as_deref(), &machine);
+        let found = self.find_program(&machine).await;
         let machine = settings.program.is_none().then_some(machine);
         // What is there by another name, or another kind of machine, shows when it answers.
         let Some(path) = found else {
             return Ok(None);
         };
-        let reading = errand::read(move |_| ProgramToSend::of(&path, machine)).await;
-        let program = reading.unwrap_or_else(|failure| {
-            let failure = std::io::Error::from(failure);
-            Err(Error::io(
-                ErrorKind::Place,
-                "read the program for the place",
-                failure,
-            ))
-        })?;
+        let there = path.clone();
+        let reading = errand::go(&there, move || ProgramToSend::of(&path, machine));
+        let reading = tokio::time::timeout(settings.connect, reading).await;
+        let failed = |why: std::io::Error| {
+            let doing = format!("read {}, the program for the place,", there.display());
+            Error::io(ErrorKind::Place, doing, why)
+        };
+        let reading = reading.map_err(|_| failed(std::io::ErrorKind::TimedOut.into()))?;
+        let program = reading.map_err(|failure| failed(failure.into()))??;
         let program = Arc::new(program);
         self.machine().1 = Some(Arc::clone(&program));
         Ok(Some(program))
     }
 
-    /// It is another kind of machine than was thought.
-    fn expect_machine(&self, system: &str, machine: String) -> Result<()> {
+    /// Where the program for this kind of machine is, if there is one.
+    async fn find_program(&self, machine: &str) -> Option<PathBuf> {
         let PlaceSettings {
             program, programs, ..
-        } = &self.settings;
+        } = self.settings.clone();
+        let near = programs.directories.first().cloned().unwrap_or_default();
+        let machine = machine.to_owned();
+        let looked = errand::look(&near, move || programs.find(program.as_deref(), &machine));
+        looked.await.flatten()
+    }
+
+    /// It is another kind of machine than was thought.
+    async fn expect_machine(&self, system: &str, machine: String) -> Result<()> {
         let is_known = self.machine().0 == machine;
-        if is_known || system != "Linux" || programs.find(program.as_deref(), &machine).is_none() {
-            return Err(Error::new(
-                ErrorKind::Place,
-                programs.missing(system, &machine),
-            ));
+        if is_known || system != "Linux" || self.find_program(&machine).await.is_none() {
+            let text = self.settings.programs.missing(system, &machine);
+            return Err(Error::new(ErrorKind::Place, text));
         }
         *self.machine() = (machine, None);
         Ok(())

@@ -13,7 +13,7 @@ use super::stream_there::StreamThere;
 use super::wire::{FromOutpost, ToOutpost};
 use super::{Berth, CallClaim, FarPlace};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, Stream};
+use crate::event::Stream;
 use crate::exec::{BackgroundedRun, OutputWatch, PlanOutcome, Run, RunFailure};
 use crate::output::StreamPiece;
 use crate::output::run_output::{FarOutput, StreamCounts};

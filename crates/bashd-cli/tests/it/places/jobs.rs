@@ -305,6 +305,46 @@ fn a_wait_that_nobody_waits_for_any_more_takes_no_end_along() {
 }
 
 #[test]
+fn an_end_that_was_seen_while_its_owner_asked_for_another_is_still_told() {
+    let home = home();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let engine = engine_with(&home, &carrier(), |_| {});
+        let call = |input: &Value| {
+            let defaults = Request::new("").profile("default").owner("rpc:test");
+            Call::json(input.to_string(), defaults)
+        };
+        for _ in 0..2 {
+            let script = "until [ -e gate ]; do sleep 0.05; done; exit 6";
+            let asked = json!({ "command": script, "background": true, "on": "there" });
+            assert!(!engine.run(call(&asked)).await.is_error);
+        }
+        fs::write(home.home().join("gate"), "").unwrap();
+        // Both have ended when the answer about one of them comes.
+        let wait = json!({ "action": "wait", "job": "there:bg_2" });
+        let state = || {
+            let known = bashd::jobs::FarJobs::of(engine.config()).list();
+            known.iter().all(|job| !job.is_alive)
+        };
+        let begun = Instant::now();
+        while !state() {
+            assert!(begun.elapsed() < PATIENCE, "they never ended");
+            let waited = engine.job(call(&wait)).await;
+            assert!(waited.text.contains("there:bg_2"), "{}", waited.text);
+        }
+        let known = std::collections::HashSet::new();
+        let ends = engine.next_ends_there("default", "rpc:test", &known);
+        let ends = tokio::time::timeout(PATIENCE, ends).await;
+        let ended: Vec<String> = ends.unwrap().into_iter().map(|job| job.alias).collect();
+        assert_eq!(ended, ["there:bg_1"]);
+    });
+    fs::remove_file(home.home().join("gate")).unwrap();
+}
+
+#[test]
 fn an_end_that_was_not_told_can_be_asked_for_again() {
     let noted = super::noted_carrier();
     let more = "patience_seconds = 0\nconnect_seconds = 1\n";

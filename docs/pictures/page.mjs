@@ -80,9 +80,11 @@ try {
         await page.locator("#run-close").click();
         await page.locator("[data-view=then]").click();
         await page.locator("#past-rows tr", { hasText: "seq 1 40000" }).waitFor();
+        await page.locator("#chart-clients li").nth(4).waitFor();
         await page.screenshot({ path: path.join(here, `then-${colorScheme}.png`) });
         await page.locator("#past-rows tr", { hasText: "seq 1 40000" }).first().locator("button").click();
         await page.locator("#call-shown", { hasText: "artifact://" }).waitFor();
+        await page.locator("#call-raw", { hasText: "more: open the output" }).waitFor();
         await page.screenshot({ path: path.join(here, `call-${colorScheme}.png`) });
       },
       { colorScheme, viewport: { width: 1280, height: 720 } },

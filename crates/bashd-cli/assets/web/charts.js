@@ -47,6 +47,8 @@ export function drawBars(figure, title, days, parts, show) {
   figure.replaceChildren(head, svg, foot);
 }
 
+const short = (number) => number.toLocaleString("en", { notation: number < 10000 ? "standard" : "compact" });
+
 /** Names with bars, each of which can be chosen. */
 export function drawNames(list, named, choose) {
   const most = Math.max(1, ...named.map((one) => one.calls));
@@ -54,9 +56,11 @@ export function drawNames(list, named, choose) {
     const line = node("li");
     const button = node("button", "plain");
     button.type = "button";
-    button.append(node("span", "name", visible(one.name) || "(unknown)"), node("span", "number", one.calls.toLocaleString("en")));
-    if (one.failed) button.append(node("span", "failed", `${one.failed.toLocaleString("en")} failed`));
-    button.append(node("span", "number", duration(one.ms)));
+    button.append(node("span", "name", visible(one.name) || "(unknown)"));
+    // A loss is nothing that was saved.
+    const numbers = [["number", one.calls], ["failed", one.failed], ["number", one.ms && duration(one.ms)], ["saved", Math.max(0, one.tokens)]];
+    for (const [look, value] of numbers) button.append(node("span", look, value ? (typeof value === "number" ? short(value) : value) : ""));
+    button.title = `${visible(one.name)}: ${one.calls} calls, ${one.failed} failed, ${duration(one.ms)}, about ${Math.max(0, one.tokens)} tokens saved`;
     const bar = node("span", "bar");
     bar.style.width = `${(100 * one.calls) / most}%`;
     button.append(bar);

@@ -125,7 +125,11 @@ document.addEventListener("keydown", (event) => {
     if (target.id === "filter") list.show(list.filter, target.value);
     event.preventDefault();
   } else if (isTyping) return;
-  else if (event.key === "t") turnTo(then.isShown ? "now" : "then");
+  else if (event.key === "t") {
+    // Or it is typed into the search, which has the focus then.
+    event.preventDefault();
+    turnTo(then.isShown ? "now" : "then");
+  }
   else if (event.key === "/") focusOn(then.isShown ? "past-text" : run.row ? "run-pattern" : "filter", event);
   else if (event.key === "?") byId("help").showModal();
   else if (event.key === "a") asks.focus();

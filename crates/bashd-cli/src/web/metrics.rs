@@ -8,7 +8,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::serve::token::{is_equal, random};
 use crate::watched::WatchedCalls;
 use bashd::feed::{FeedEvent, FeedRecord};
-use bashd::ledger::{RecordedOutcome, Timestamp};
+use bashd::ledger::Timestamp;
 use hyper::body::Incoming;
 use hyper::header::AUTHORIZATION;
 use hyper::{Request, StatusCode};
@@ -96,8 +96,7 @@ impl CallMetrics {
         let count = self.counts.entry(labels).or_default();
         let seconds = ended.wall_ms as f64 / 1000.0;
         count.calls += 1;
-        let is_good = ended.exit_code == Some(0) || ended.outcome == RecordedOutcome::Managed;
-        count.failed += u64::from(!is_good);
+        count.failed += u64::from(ended.outcome.failed(ended.exit_code));
         count.output_bytes += ended.output_bytes;
         count.seconds += seconds;
         if let Some(at) = BUCKETS.iter().position(|end| seconds <= *end) {

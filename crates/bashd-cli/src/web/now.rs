@@ -297,9 +297,9 @@ impl BoardState {
         self.piece("all", &rows, json!({"gone": []}))
     }
 
-    /// What one who comes back may not have seen: these, whatever lives, and what the feed does not
-    /// tell, which is that a process is gone, and what became of jobs. With it goes which rows
-    /// there are: others were forgotten or removed meanwhile.
+    /// What one who comes back may not have seen: these, whatever lives, and what the feed does
+    /// not tell, which is that a process is gone, and what became of jobs. With it goes which
+    /// rows there are: others were forgotten or removed meanwhile.
     fn again(&self, ids: &BTreeSet<String>) -> Bytes {
         let is_wanted = |row: &&NowRow| {
             let is_told = !row.is_live() && !row.is_lost();

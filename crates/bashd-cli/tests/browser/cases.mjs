@@ -2,6 +2,7 @@
 // one: node cases.mjs NAME.
 
 import fs from "node:fs";
+import net from "node:net";
 import path from "node:path";
 import { TestBrowser, WebServer, assert, axeSource, bashd, bashdAside, job, openRun, rowWith, screenText, shows, until, withPage } from "./harness.mjs";
 
@@ -206,6 +207,32 @@ const cases = {
       await answer(page, "Always allow");
       assert((await always.done).code === 127, "it did not run");
       assert((await bashdAside(["run", "made-up always"]).done).code === 127, "it was asked again");
+      // Who looks elsewhere is told by the browser, and a click leads to the question.
+      await browser.context.grantPermissions(["notifications"]);
+      await page.evaluate(() => {
+        const Real = window.Notification;
+        window.told = [];
+        window.Notification = class extends Real {
+          constructor(title, options) {
+            super(title, options);
+            window.told.push(this);
+          }
+        };
+        Object.defineProperty(document, "hidden", { configurable: true, get: () => window.isAway });
+        window.isAway = true;
+      });
+      const told = bashdAside(["run", "made-up <b>told</b>"]);
+      await page.waitForFunction(() => window.told.length === 1);
+      const notice = await page.evaluate(() => [window.told[0].title, window.told[0].body]);
+      assert(notice[0] === "bashd asks" && notice[1] === "made-up <b>told</b>", notice.join(" "));
+      await page.evaluate(() => {
+        window.isAway = false;
+        window.told[0].dispatchEvent(new Event("click"));
+      });
+      await until(() => page.evaluate(() => document.activeElement.closest(".ask") !== null));
+      await answer(page, "Deny");
+      await told.done;
+      await page.locator("#asks").waitFor({ state: "hidden" });
       // One who asks and goes away takes the card along.
       const gone = bashdAside(["run", "made-up gone"]);
       await card.waitFor();
@@ -237,7 +264,35 @@ const cases = {
     bashd(["jobs", "rm", running.id]);
   },
 
+  /** With no network but the loopback: the page asks for nothing else, also when it is loaded again. */
+  async offline() {
+    const away = await new Promise((done) => {
+      const socket = net.connect({ host: "192.0.2.1", port: 80 });
+      socket.on("error", (error) => done(error.code));
+      socket.on("connect", () => done("connected"));
+    });
+    assert(away === "ENETUNREACH", `there is a network: ${away}`);
+    bashd(["run", "seq 1 30000"]);
+    const running = job("seq 1 300; echo here; sleep 300");
+    await withPage(async ({ page }) => {
+      for (let turn = 0; turn < 2; turn += 1) {
+        await openRun(page, "echo here");
+        await shows(page, "300\nhere");
+        await page.keyboard.press("Escape");
+        await page.locator("[data-view=then]").click();
+        await page.locator("#past-rows tr", { hasText: "seq 1 30000" }).locator("button").click();
+        await page.locator("#call-shown", { hasText: "artifact://" }).waitFor();
+        const fonts = await page.evaluate(() => getComputedStyle(document.body).color);
+        assert(fonts !== "rgb(0, 0, 0)", "its style is missing");
+        await page.reload();
+        await page.locator("html[data-link=here]").waitFor({ state: "attached" });
+      }
+    });
+    kill(running.id);
+  },
+
   async restart() {
+    askAboutMadeUp();
     const running = job("for n in $(seq 1 100000); do echo line $n; sleep 0.1; done");
     const server = await WebServer.start();
     const browser = await TestBrowser.start();
@@ -245,12 +300,24 @@ const cases = {
     const { port } = server;
     await openRun(page, "for n in");
     await shows(page, /line 2\b/);
+    // Nobody tells a page that is away that these are gone.
+    const doomed = bashdAside(["run", "echo doomed; sleep 300"]);
+    await rowWith(page, "echo doomed").waitFor();
+    const asking = bashdAside(["run", "made-up doomed"]);
+    await page.locator(".ask").waitFor();
     await server.stop();
     await page.locator("html[data-link=away]").waitFor({ state: "attached" });
+    for (const { child, done } of [doomed, asking]) {
+      child.kill("SIGKILL");
+      await done;
+    }
     bashd(["run", "echo while away"]);
     const again = await WebServer.start(["--port", port]);
     await page.locator("html[data-link=here]").waitFor({ state: "attached" });
     await rowWith(page, "echo while away").waitFor();
+    await page.locator(".space .row", { hasText: "echo doomed" }).filter({ hasText: "lost" }).waitFor();
+    await page.locator("#asks").waitFor({ state: "hidden" });
+    assert((await page.title()) === "bashd", await page.title());
     // The run that was open goes on where it was.
     const last = Number((await shows(page, /line \d+/)).match(/line (\d+)\D*$/)[1]);
     await shows(page, new RegExp(`line ${last + 5}\\b`));
@@ -463,16 +530,23 @@ const cases = {
   },
 
   async past() {
-    for (const command of ["echo alpha", "exit 3", "seq 1 30000", "echo '</script><img src=x onerror=alert(1)>'"]) bashd(["run", command]);
+    for (const command of ["yes 'the same line' | head -n 3000", "echo alpha", "exit 3", "seq 1 30000", "echo '</script><img src=x onerror=alert(1)>'"]) bashd(["run", command]);
     bashd(["run", "--record", "--env", "GREETING=hello", "echo first; sleep 0.4; printf '\\033[32mgreen\\033[0m\\n'; sleep 0.4; echo last"]);
     await withPage(async ({ page }) => {
       const rows = page.locator("#past-rows tr");
       await page.locator("body").press("t");
-      await rows.nth(4).waitFor();
-      assert((await page.locator("#chart-calls svg").getAttribute("aria-label")).startsWith("Calls: 5 in 30 days"), "the chart");
+      await rows.nth(5).waitFor();
+      assert((await value(page, "past-text")) === "", "the key was typed into the search");
+      assert((await page.locator("#chart-calls svg").getAttribute("aria-label")).startsWith("Calls: 6 in 30 days"), "the chart");
+      const client = page.locator("#chart-clients li", { hasText: "cli:" });
+      // Calls, failed ones, time and saved tokens, beside a name that can be read.
+      const numbers = await client.locator("span:not(.name, .bar)").allTextContents();
+      assert(numbers[0] === "6" && numbers[1] === "1" && /s$/.test(numbers[2]) && /\d/.test(numbers[3]), numbers.join(" "));
+      const hasRoom = await client.evaluate((line) => line.scrollWidth <= line.clientWidth && line.querySelector(".name").scrollWidth <= line.querySelector(".name").clientWidth);
+      assert(hasRoom, "there is no room for names");
       // Filters, by keyboard alone.
       await page.locator("#past-text").fill("ALPHA");
-      await until(async () => (await rows.count()) === 1);
+      await until(async () => (await rows.count()) === 1 && (await rows.first().innerText()).includes("alpha"));
       assert((await rows.first().innerText()).includes("echo alpha"), await rows.first().innerText());
       await page.locator("#past-text").fill("");
       await page.locator("#past-outcome").selectOption("wrong");
@@ -482,6 +556,7 @@ const cases = {
       await until(async () => (await rows.count()) === 1 && (await rows.first().innerText()).includes("seq 1 30000"));
       await page.locator("#past-larger").fill("nonsense");
       await page.locator("#past-larger[aria-invalid=true]").waitFor();
+      await rows.nth(5).waitFor();
       await page.locator("#past-larger").fill("100k");
       await until(async () => (await rows.count()) === 1);
       // A call's page: raw and as the model saw it.
@@ -495,7 +570,7 @@ const cases = {
       await page.locator("body").press("t");
       await page.locator("#past-larger").fill("");
       await page.locator("#past-text").fill("onerror");
-      await until(async () => (await rows.count()) === 1);
+      await until(async () => (await rows.count()) === 1 && (await rows.first().innerText()).includes("onerror"));
       await rows.first().locator("button").click();
       await page.locator("#call-given", { hasText: "<img src=x onerror=alert(1)>" }).waitFor();
       assert((await page.locator("#call img").count()) === 0, "text became markup");

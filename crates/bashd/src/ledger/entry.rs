@@ -336,7 +336,9 @@ impl<'a> LedgerEntry<'a> {
         }
         let is_recorded = match self.recorded {
             None => true,
-            Some(ItemRecord::IfFailed) => record.failed(),
+            Some(ItemRecord::IfFailed) => {
+                record.failed() || record.outcome == RecordedOutcome::Background
+            }
             Some(ItemRecord::Never) => false,
         };
         if is_recorded {

@@ -179,6 +179,19 @@ pub enum RecordedOutcome {
     Unknown,
 }
 
+impl RecordedOutcome {
+    /// Whether a call that ended so, with this exit status, did anything other than exit with
+    /// status 0, go on as it was to, or do what it was to do to a job.
+    pub fn failed(self, exit_code: Option<i32>) -> bool {
+        match self {
+            Self::Exited => exit_code != Some(0),
+            // How the command of a call that goes on ends is told by itself.
+            Self::Background | Self::GoesOn | Self::Managed => false,
+            _ => true,
+        }
+    }
+}
+
 impl Record {
     /// A record with only what every call has.
     pub fn new(id: impl Into<String>, time: Timestamp, outcome: RecordedOutcome) -> Self {
@@ -216,13 +229,9 @@ impl Record {
         }
     }
 
-    /// Whether the call did anything other than exit with status 0, or what it was to do to a job.
+    /// Whether it failed.
     pub fn failed(&self) -> bool {
-        match self.outcome {
-            RecordedOutcome::Exited => self.exit_code != Some(0),
-            RecordedOutcome::Managed => false,
-            _ => true,
-        }
+        self.outcome.failed(self.exit_code)
     }
 
     /// The whole line, newline included, with its texts cut to their limits.

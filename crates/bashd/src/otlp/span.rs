@@ -128,12 +128,7 @@ fn attributes(record: &Record, settings: &SpanSettings, failure: Option<String>)
 /// What kind of failure it was, and why. A status that is not 0 is an answer of the command, yet
 /// who looks for trouble looks for it.
 fn failure_of(record: &Record) -> Option<(String, String)> {
-    if !record.failed()
-        || matches!(
-            record.outcome,
-            RecordedOutcome::Background | RecordedOutcome::GoesOn
-        )
-    {
+    if !record.failed() {
         return None;
     }
     let kind = outcome(record.outcome);

@@ -30,6 +30,45 @@ fn a_token_lets_one_browser_in_once() {
     assert_eq!(server.enter(&next).status, 200);
 }
 
+/// The person's browser is whatever `xdg-open` starts.
+#[test]
+fn it_is_opened_in_the_persons_browser_by_a_link_that_lets_in() {
+    let home = server::home();
+    let bin = home.tmp().join("bin");
+    let opened = home.tmp().join("opened");
+    std::fs::create_dir_all(&bin).unwrap();
+    let program = bin.join("xdg-open");
+    let script = format!(
+        "#!/bin/sh\necho \"$1\" >{0}.part; mv {0}.part {0}\n",
+        opened.display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let mut child = crate::bashd(&home, &["web", "--port", "0", "--open"])
+        .env("PATH", path)
+        .spawn();
+    let mut said = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    let link = said.find_map(|line| {
+        line.unwrap()
+            .strip_prefix("bashd: open ")
+            .map(str::to_owned)
+    });
+    let begun = std::time::Instant::now();
+    while !opened.exists() {
+        assert!(begun.elapsed() < server::LIMIT, "nothing was opened");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(
+        std::fs::read_to_string(&opened).unwrap().trim_end(),
+        link.unwrap()
+    );
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    child.wait().unwrap();
+    std::fs::remove_dir_all(&bin).unwrap();
+    std::fs::remove_file(&opened).unwrap();
+}
+
 #[test]
 fn every_request_needs_the_cookie_and_the_key() {
     let home = server::home();

@@ -43,12 +43,40 @@ fn node(home: &Home) -> Option<Command> {
     Some(node)
 }
 
+/// Where a case runs.
+#[derive(PartialEq)]
+enum Net {
+    /// With whatever network this machine has.
+    Any,
+    /// In a network of its own, which has the loopback alone.
+    Loopback,
+}
+
 /// Runs one case.
-fn case(name: &str) {
-    let home = server::home();
+fn case(name: &str, net: &Net) {
+    // Who is killed leaves its question until somebody asks again, and grants stay.
+    let left = ["web", "changes", "asks", "grants.jsonl", "grants.lock"];
+    let home = Home::new().keeping_in_state(&left);
     let Some(mut node) = node(&home) else {
         return;
     };
+    if *net == Net::Loopback {
+        let mut words = vec!["-rn", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"];
+        let tried = Command::new("unshare")
+            .args(words.iter().chain(&["true"]))
+            .status();
+        if !tried.is_ok_and(|status| status.success()) {
+            return loudly("no network namespace: the page is NOT loaded without a network here");
+        }
+        words.push("node");
+        let mut alone = Command::new("unshare");
+        alone.args(words).env_clear().current_dir(home.workspace());
+        alone.envs(
+            node.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        node = alone;
+    }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/cases.mjs");
     if repeat::is_soak() {
         node.env("SOAK", "1");
@@ -64,16 +92,20 @@ fn case(name: &str) {
 
 /// Runs one case, if the whole of these tests is asked for.
 fn whole(name: &str) {
+    whole_in(name, &Net::Any);
+}
+
+fn whole_in(name: &str, net: &Net) {
     if !repeat::is_soak() && std::env::var_os("BASHD_TEST_BROWSER").is_none() {
         loudly("the page in a browser: only the smoke case (./test --with browser has the whole)");
         return;
     }
-    case(name);
+    case(name, net);
 }
 
 #[test]
 fn smoke_a_person_follows_answers_and_ends() {
-    case("smoke");
+    case("smoke", &Net::Any);
 }
 
 #[test]
@@ -104,6 +136,11 @@ fn questions_are_allowed_and_denied_and_counted_in_the_title() {
 #[test]
 fn a_tree_is_shown_before_and_after_its_end() {
     whole("ending");
+}
+
+#[test]
+fn it_is_loaded_again_without_a_network() {
+    whole_in("offline", &Net::Loopback);
 }
 
 #[test]

@@ -84,9 +84,17 @@ fn past_calls_are_found_and_added_up() {
             .status,
         400
     );
+    // A call whose command goes on as a job has not failed.
+    let start = shown(&home, &["run", "--background", "sleep 300"]);
+    assert_eq!(start.code(), Some(0), "{}", start.err());
+    assert_eq!(
+        search(json!({"outcome": "background"}))["calls"][0]["failed"],
+        false
+    );
     let sums = server.post(&visitor, "/api/past/sums", &json!({})).json();
-    assert_eq!(sums["total"]["calls"], 6, "{sums}");
+    assert_eq!(sums["total"]["calls"], 7, "{sums}");
     assert_eq!(sums["total"]["failed"], 1);
+    shown(&home, &["jobs", "kill", "bg_2"]);
     // What prints only what it is given has no name of its own.
     assert_eq!(sums["commands"][0]["name"], "other");
 }

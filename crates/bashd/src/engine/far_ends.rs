@@ -125,6 +125,15 @@ impl FarEnds {
         self.lock().told.get(key).cloned().unwrap_or_default()
     }
 
+    /// Ends that an owner was not told of, but for these.
+    fn untold(&self, owner: &str, known: &HashSet<String>) -> Vec<FarJob> {
+        let state = self.lock();
+        let own = state.untold.iter().filter(|((_, of), _)| of == owner);
+        let ended = own.flat_map(|(_, untold)| &untold.ends.jobs);
+        let new = ended.filter(|job| !known.contains(&job.id));
+        new.cloned().collect()
+    }
+
     /// The place has heard that.
     fn knows_there(&self, key: &Watched, told: &[String]) {
         let mut state = self.lock();
@@ -171,14 +180,7 @@ impl Engine {
         loop {
             let changed = self.0.far_ends.changed.notified();
             self.watch_ends(profile, owner).await;
-            let state = self.0.far_ends.lock();
-            let own = state.untold.iter().filter(|((_, of), _)| of == owner);
-            let ended: Vec<FarJob> = own
-                .flat_map(|(_, untold)| &untold.ends.jobs)
-                .filter(|job| !known.contains(&job.id))
-                .cloned()
-                .collect();
-            drop(state);
+            let ended = self.0.far_ends.untold(owner, known);
             if !ended.is_empty() {
                 return ended;
             }

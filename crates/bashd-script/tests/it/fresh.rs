@@ -170,6 +170,7 @@ fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
         "ninth_strict.tsv",
         "tenth_strict.tsv",
         "eleventh_strict.tsv",
+        "twelfth_strict.tsv",
         // Every option that git 2.47 names by `git SUBCOMMAND --git-completion-helper-all`.
         "git_options_strict.tsv",
     ];

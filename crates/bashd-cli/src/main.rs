@@ -29,6 +29,10 @@ mod minimize;
 mod notify;
 mod outpost;
 mod pager;
+#[cfg_attr(
+    not(feature = "web"),
+    expect(dead_code, reason = "`log` needs little of what the page does")
+)]
 mod past;
 mod places;
 mod print;

@@ -137,6 +137,8 @@ export class OutputScreen {
   async follow() {
     const turn = this.begin();
     this.isFollowing = true;
+    // Who scrolled back a moment ago wants to be at the end now.
+    this.seen = this.term?.buffer.active.viewportY;
     this.told.moved();
     let next = null;
     while (turn === this.turn) {
@@ -166,13 +168,14 @@ export class OutputScreen {
     if (turn !== this.turn) return null;
     // What moves meanwhile is not the reader.
     this.busy = turn;
-    this.term.reset();
-    this.chunks = [];
+    if (!(await this.clear(turn))) return null;
     // One that draws on the other screen has said so at its beginning.
     const text = beginning && new TextDecoder().decode(beginning.bytes);
     if (text?.includes("\u001b[?1049h")) await this.write(beginning.bytes);
+    if (turn !== this.turn) return null;
     this.know(cut);
-    await this.append(cut);
+    await this.append(cut, turn);
+    if (turn !== this.turn) return null;
     this.term?.scrollToBottom();
     this.seen = this.term?.buffer.active.viewportY;
     if (this.busy === turn) this.busy = 0;
@@ -189,7 +192,7 @@ export class OutputScreen {
       // It writes faster than anybody reads: its end is what is shown.
       return this.showEnd(turn);
     }
-    await this.append(cut);
+    await this.append(cut, turn);
     if (cut.bytes.length) await pause(Math.max(0, 60 - (performance.now() - begun)));
     return cut.next;
   }
@@ -198,9 +201,21 @@ export class OutputScreen {
     return new Promise((done) => (this.term ? this.term.write(straight(bytes), done) : done()));
   }
 
-  /** Adds what follows the last chunk. */
-  async append(cut) {
-    if (!cut.bytes.length || !this.term) return;
+  /**
+   * Takes everything away, also what is still on its way to the terminal; false if something else
+   * is to be shown by now.
+   */
+  async clear(turn) {
+    await this.write(new Uint8Array());
+    if (turn !== this.turn || !this.term) return false;
+    this.term.reset();
+    this.chunks = [];
+    return true;
+  }
+
+  /** Adds what follows the last chunk, unless something else is to be shown by now. */
+  async append(cut, turn) {
+    if (turn !== this.turn || !cut.bytes.length || !this.term) return;
     const last = this.chunks.at(-1);
     if (last && last.next === cut.offset && last.length + cut.bytes.length < CHUNK) {
       last.parts.push(cut.bytes);
@@ -215,13 +230,14 @@ export class OutputScreen {
     await this.write(cut.bytes);
   }
 
-  async rewrite(chunks) {
-    this.term.reset();
-    this.chunks = [];
+  async rewrite(chunks, turn) {
+    if (!(await this.clear(turn))) return;
     for (const chunk of chunks) {
-      const copy = { ...chunk, marker: this.term?.registerMarker(0) };
-      this.chunks.push(copy);
-      for (const part of chunk.parts) await this.write(part);
+      this.chunks.push({ ...chunk, marker: this.term?.registerMarker(0) });
+      for (const part of chunk.parts) {
+        await this.write(part);
+        if (turn !== this.turn) return;
+      }
     }
   }
 
@@ -235,11 +251,11 @@ export class OutputScreen {
       const behind = await this.cut({ at: offset, ...TAIL });
       if (turn !== this.turn) return null;
       this.know(behind);
-      this.term.reset();
-      this.chunks = [];
-      if (before) await this.append(before);
+      if (!(await this.clear(turn))) return null;
+      if (before) await this.append(before, turn);
+      if (turn !== this.turn) return null;
       const line = this.line();
-      await this.append(behind);
+      await this.append(behind, turn);
       if (turn !== this.turn) return null;
       this.term.scrollToLine(line);
       this.seen = line;
@@ -328,7 +344,7 @@ export class OutputScreen {
       const cut = await this.cut({ before: this.chunks[0].offset, ...SLICE });
       if (turn !== this.turn || !cut.bytes.length) return;
       const added = { offset: cut.offset, next: cut.next, parts: [cut.bytes], length: cut.bytes.length };
-      await this.rewrite([added, ...this.chunks].slice(0, MOST_CHUNKS));
+      await this.rewrite([added, ...this.chunks].slice(0, MOST_CHUNKS), turn);
       if (turn !== this.turn) return;
       const again = this.chunks.find((chunk) => chunk.offset === anchor.offset);
       this.term.scrollToLine(Math.max(0, (again?.marker?.line ?? 0) + delta));
@@ -348,7 +364,7 @@ export class OutputScreen {
       if (turn !== this.turn) return;
       this.know(cut);
       const y = this.term.buffer.active.viewportY;
-      await this.append(cut);
+      await this.append(cut, turn);
       if (turn !== this.turn) return;
       // A terminal at its end goes along with what is written; the reader stays.
       this.term.scrollToLine(y);

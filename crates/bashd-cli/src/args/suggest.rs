@@ -43,6 +43,13 @@ pub(super) fn mended(mut error: Error, whole: &Command) -> Error {
         return error;
     };
     let unknown = unknown.clone();
+    if cfg!(not(feature = "web")) && unknown == "web" {
+        error.remove(ContextKind::SuggestedSubcommand);
+        return with_tip(
+            error,
+            "this bashd was built without the page, which is the cargo feature `web`",
+        );
+    }
     let names: Vec<String> = siblings(&error, whole);
     error.remove(ContextKind::SuggestedSubcommand);
     let is_config = names.iter().any(|name| name == "reference");

@@ -44,6 +44,7 @@ impl DiffTone {
     }
 
     /// Its name, for the page.
+    #[cfg(feature = "web")]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Title => "title",

@@ -143,6 +143,17 @@ const cases = {
       assert(heap < 150e6, `the page has ${heap} bytes`);
       await page.locator("#run-last").click();
       await shows(page, "LAST");
+      // Who goes to the end while more is loaded for another place is there, and stays there.
+      for (let turn = 1; turn < 4; turn += 1) {
+        await page.locator("#run-offset").fill(String((bytes / 4) * turn));
+        await until(async () => Math.abs(Number(await value(page, "run-offset")) - (bytes / 4) * turn) < 4096);
+        await page.locator("#run-screen").focus();
+        for (let times = 0; times < 150; times += 1) await page.keyboard.press("PageUp");
+        await page.keyboard.press("End");
+        await shows(page, /\nLAST\s*$/);
+        await page.waitForTimeout(300);
+        assert(/\nLAST\s*$/.test(await screenText(page)), `what was on its way came after the end: ${await screenText(page)}`);
+      }
     });
     const jobs = bashd(["jobs", "--all", "--json"]).trim().split("\n");
     kill(JSON.parse(jobs.at(-1)).id);

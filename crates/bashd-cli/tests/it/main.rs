@@ -27,6 +27,7 @@
 //! | `effects` | `try`, `changes`, `undo`: held, applied, discarded, undone; conflicts, refusals |
 //! | `effects_faults` | killed while a change is applied, full disks: the tree is as before or as after |
 //! | `fairness` | honest clients beside hostile ones: how much longer their calls take |
+//! | `features` | builds without each cargo feature: they compile, and say what is missing |
 //! | `far` | places on far machines of our own, with 22 kinds of faults |
 //! | `held_up` | what a process that stands still can hold up, and for whom |
 //! | `hook` | `hook`: its answers to every agent, and that it never fails open |
@@ -85,6 +86,7 @@ mod effects;
 mod effects_faults;
 mod fairness;
 mod far;
+mod features;
 mod held_up;
 mod hook;
 mod in_the_way;

@@ -39,6 +39,9 @@ impl Dice {
             3 => format!("mkdir {one} && echo {digit} >{one}/b"),
             4 => format!("rm -rf {one}"),
             5 => format!("mv -T {one} {other}"),
+            // How much of a directory `cp` copies into itself depends on the order of its names,
+            // which layers may have otherwise.
+            6 if format!("{other}/").starts_with(&format!("{one}/")) => "true".to_owned(),
             6 => format!("cp -a {one} {other}"),
             7 => format!("ln -sfT to{digit} {one}"),
             8 => format!("[[ -f {one} && ! -L {one} ]] && chmod {file_mode} {one}"),

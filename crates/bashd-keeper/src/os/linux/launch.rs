@@ -40,20 +40,13 @@ pub struct Launch<'a> {
     pub controls: Controls,
 }
 
-/// A limit of each process: which one, soft, hard. Each C library has its own type for the first.
-#[cfg(target_env = "musl")]
-pub type ProcessLimit = (libc::c_int, u64, u64);
-/// A limit of each process: which one, soft, hard. Each C library has its own type for the first.
-#[cfg(not(target_env = "musl"))]
-pub type ProcessLimit = (libc::__rlimit_resource_t, u64, u64);
-
 /// What applies to the program and everything that it starts, from before its first instruction.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hold<'a> {
     /// `cgroup.procs` of the control group that it enters.
     pub group: Option<BorrowedFd<'a>>,
     /// Limits of each process: which one, soft, hard. They never raise a limit.
-    pub limits: &'a [ProcessLimit],
+    pub limits: &'a [(u32, u64, u64)],
     /// What confines it.
     pub bonds: Option<Bonds<'a>>,
 }

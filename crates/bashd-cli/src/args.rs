@@ -45,6 +45,7 @@ pub(crate) use servers::{Acp, Mcp, Rpc, Serving};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+pub(crate) use suggest::asked_for;
 pub(crate) use tape::{TapeAction, TapeOptions, TapePlay, TapeRecord};
 #[cfg(feature = "web")]
 pub(crate) use web::WebOptions;

@@ -2,7 +2,7 @@
 
 use crate::args::{ArtifactList, ArtifactRead, ArtifactRm};
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{self, Failure, FailureKind};
 use crate::for_people;
 use crate::print::{BufferedStdout, CommandOutput, Paint, Printer};
 use crate::runtime;
@@ -253,7 +253,9 @@ fn selection(arguments: &ArtifactRead) -> Result<Selection, Failure> {
     let grep = match &arguments.grep {
         Some(pattern) => Some(
             Grep::new(pattern)
-                .map_err(|problem| Failure::new(FailureKind::Usage, problem))?
+                .map_err(|problem| {
+                    Failure::new(FailureKind::Usage, problem).hint(failure::A_PATTERN)
+                })?
                 .with_context(arguments.context),
         ),
         None => None,

@@ -1,9 +1,15 @@
 //! Failures of the binary: whose fault it was, the chain of causes, and hints; printed in one
 //! place.
 
+use crate::args;
 use crate::exit_status::ExitStatus;
 use crate::print::{Paint, Printer};
+use std::ffi::OsString;
 use std::fmt::Display;
+
+/// What to do about a text that is no regular expression.
+pub(crate) const A_PATTERN: &str =
+    "it is a regular expression: a backslash before a character means that character, as in \\(";
 
 /// Why a front end could not do its job.
 #[derive(Debug)]
@@ -46,6 +52,22 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// Adds where to look further, unless it says already what to do. These words are the command
+    /// line.
+    #[must_use]
+    pub(crate) fn pointing_on(self, words: &[OsString]) -> Self {
+        if !self.hints.is_empty() {
+            return self;
+        }
+        let hint = match self.kind {
+            FailureKind::Usage => format!("{} --help has examples", args::asked_for(words)),
+            FailureKind::Config => "bashd config show says where each value comes from".to_owned(),
+            FailureKind::System => "bashd doctor looks for what is wrong here".to_owned(),
+            FailureKind::ReaderGone => return self,
+        };
+        self.hint(hint)
     }
 
     /// Whose fault it was.

@@ -82,7 +82,7 @@ fn main() -> ExitCode {
             let everywhere = cli.everywhere();
             let printer = Printer::new(everywhere.color.unwrap_or(ColorWhen::Auto), &hints);
             let done = dispatch::dispatch(&cli.subcommand, &everywhere, &printer, early);
-            done.unwrap_or_else(|failure| failure.show(&printer))
+            done.unwrap_or_else(|failure| failure.pointing_on(&words).show(&printer))
         }
         Err(error) => {
             let printer = Printer::new(ColorWhen::Auto, &hints);

@@ -84,7 +84,7 @@ const STATUSES: &[(&str, &str)] = &[
 
 /// Prints the page of bashd, or of one subcommand.
 pub(crate) fn man(subcommand: &[String], printer: &Printer) -> Result<ExitStatus, Failure> {
-    let mut command = Cli::command();
+    let mut command = without_help(Cli::command());
     command.build();
     let mut page = command;
     for name in subcommand {
@@ -108,6 +108,18 @@ pub(crate) fn man(subcommand: &[String], printer: &Printer) -> Result<ExitStatus
     section(&mut text, "EXIT STATUS", STATUSES);
     printer.out(&text)?;
     Ok(ExitStatus::Success)
+}
+
+/// Without the subcommands `help`, of which there are no pages.
+fn without_help(command: Command) -> Command {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|subcommand| subcommand.get_name().to_owned())
+        .collect();
+    let command = command.disable_help_subcommand(true);
+    names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, without_help)
+    })
 }
 
 fn section(text: &mut String, title: &str, rows: &[(&str, &str)]) {

@@ -56,7 +56,11 @@ impl ConfigInForce {
             reached_by_this_program(place);
         }
         for warning in &report.warnings {
-            printer.warn(&warning.to_string());
+            let more = match &warning.nearest {
+                Some(_) => "",
+                None => "; bashd config reference lists those that there are",
+            };
+            printer.warn(&format!("{warning}{more}"));
         }
         Ok(Self {
             config,
@@ -143,4 +147,5 @@ fn unreadable(path: &Path, error: io::Error) -> Failure {
         FailureKind::Config,
         anyhow::Error::new(error).context(context),
     )
+    .hint("--config FILE or BASHD_CONFIG names a file that can be read; without them it is that of `bashd config path`")
 }

@@ -121,8 +121,10 @@ pub(crate) fn data_dirs() -> Vec<PathBuf> {
 /// Finds where agents have their files.
 pub(crate) fn agent_places() -> Result<AgentPlaces, Failure> {
     let home = env::home_dir().filter(|home| home.is_absolute());
-    let home =
-        home.ok_or_else(|| Failure::new(FailureKind::System, "there is no home directory"))?;
+    let home = home.ok_or_else(|| {
+        Failure::new(FailureKind::System, "there is no home directory")
+            .hint("set HOME to yours: agents have their files there")
+    })?;
     let directory = |variable: &str| {
         let given = set(variable).map(PathBuf::from);
         given.filter(|path| path.is_absolute())

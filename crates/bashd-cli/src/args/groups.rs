@@ -42,6 +42,9 @@ const BEGIN: &[(&str, &str)] = &[
     ("bashd init", "in your agents"),
 ];
 
+/// Where the pages are that messages name, for who has only the program.
+const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/tree/main/docs");
+
 /// Columns of a help at most, as clap has it.
 const MOST: usize = 100;
 
@@ -70,7 +73,8 @@ pub(super) fn added(command: Command) -> Command {
     for (line, what) in BEGIN {
         let _ = writeln!(begin, "  {literal}{line:<22}{literal:#}  {what}");
     }
-    command.help_template(format!(
+    let pages = format!("Pages that are named as docs/NAME.md: {PAGES}");
+    command.after_help(pages).help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{begin}\n{list}\n\
          {header}Options:{header:#}\n{{options}}{{after-help}}"
     ))

@@ -1,9 +1,11 @@
 //! What was probably meant by what clap refuses: a subcommand, a command to run, a number.
 
+use super::Cli;
 use crate::surroundings;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, Error};
+use clap::{Command, CommandFactory, Error};
+use std::ffi::OsString;
 
 /// Words that people know from elsewhere, and what they are here.
 const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
@@ -105,6 +107,24 @@ fn siblings(error: &Error, whole: &Command) -> Vec<String> {
     visible.map(|one| one.get_name().to_owned()).collect()
 }
 
+/// The command that these words ask for, by its names: `bashd jobs send`.
+pub(crate) fn asked_for(words: &[OsString]) -> String {
+    let whole = Cli::command();
+    let (mut command, mut path) = (&whole, "bashd".to_owned());
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        match command.find_subcommand(word) {
+            Some(found) => {
+                command = found;
+                path = format!("{path} {}", found.get_name());
+            }
+            // An option before the command may have a value.
+            None if path.contains(' ') && !word.starts_with('-') => break,
+            None => {}
+        }
+    }
+    path
+}
+
 /// What was probably meant: a beginning, a word from elsewhere, or a slip of the fingers.
 fn meant(unknown: &str, names: &[String]) -> Vec<String> {
     let unknown = unknown.to_lowercase();
@@ -134,8 +154,6 @@ fn meant(unknown: &str, names: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Cli;
-    use clap::CommandFactory;
 
     #[test]
     fn what_was_meant_is_suggested_and_nothing_else() {
@@ -198,6 +216,19 @@ mod tests {
         assert!(said.contains("bashd run bash …"), "{said}");
         let said = error(&["bashd", "jobs", "bash"]);
         assert!(!said.contains("bashd run"), "{said}");
+    }
+
+    #[test]
+    fn the_command_that_is_asked_for_is_known_by_its_names() {
+        for (line, expected) in [
+            ("bashd", "bashd"),
+            ("bashd jobs send bg_1 kill", "bashd jobs send"),
+            ("bashd --config file check run", "bashd check"),
+            ("bashd run --timeout 1 log show", "bashd run"),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(asked_for(&words), expected, "{line}");
+        }
     }
 
     #[test]

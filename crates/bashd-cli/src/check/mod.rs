@@ -28,7 +28,8 @@ pub(crate) fn check(
     }
     let command = &arguments.command;
     if command.trim().is_empty() {
-        return Err(Failure::new(FailureKind::Usage, "the command is empty"));
+        return Err(Failure::new(FailureKind::Usage, "the command is empty")
+            .hint("bashd check 'git push --force'"));
     }
     let judgement = gate.judge(&Command::as_given(command));
     if arguments.json {

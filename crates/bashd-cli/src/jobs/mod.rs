@@ -13,7 +13,7 @@ use crate::args::{
     JobsAction, JobsFollow, JobsKill, JobsOptions as Arguments, JobsOutput, JobsRm, JobsSend,
 };
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{self, Failure, FailureKind};
 use crate::for_people;
 use crate::notify::Notifier;
 use crate::print::{CommandOutput, Printer};
@@ -284,6 +284,7 @@ async fn send_to(arguments: &JobsSend, desk: &JobsDesk, printer: &Printer) -> Re
     if let Some(name) = &arguments.signal {
         let number = signal_number(name).ok_or_else(|| {
             Failure::new(FailureKind::Usage, format!("there is no signal `{name}`"))
+                .hint("a name such as INT, TERM, HUP or USR1, or a number: kill -l lists them")
         })?;
         desk.jobs.signal(&job, number).await?;
     }
@@ -363,5 +364,6 @@ async fn remove(arguments: &JobsRm, desk: &JobsDesk, printer: &Printer) -> Resul
 }
 
 fn pattern(text: &str) -> Result<Regex, Failure> {
-    Regex::new(text).map_err(|error| Failure::new(FailureKind::Usage, error))
+    Regex::new(text)
+        .map_err(|error| Failure::new(FailureKind::Usage, error).hint(failure::A_PATTERN))
 }

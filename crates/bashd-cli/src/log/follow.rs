@@ -45,7 +45,8 @@ pub(super) fn follow(
 ) -> Result<ExitStatus, Failure> {
     if !settings.config.feed {
         let why = "calls are not told: `feed.enabled` is false";
-        return Err(Failure::new(FailureKind::Usage, why));
+        return Err(Failure::new(FailureKind::Usage, why)
+            .hint("bashd --set feed.enabled=true … switches it on"));
     }
     let mut reader = FeedReader::new(settings.config.feed_dir());
     let from = arguments.from.as_deref().map(str::parse::<FeedPlace>);

@@ -67,12 +67,14 @@ pub(super) fn reply(
     }
 }
 
-/// Says at a terminal what can be done with the job that a command became or left.
+/// Says at a terminal what can be done next: with the job that a command became or left, or about
+/// an end that was not the command's own.
 pub(super) fn next_step(reply: &Reply, jobs: &Jobs, printer: &Printer) {
+    if !io::stderr().is_terminal() {
+        return;
+    }
     let left = reply.left_behind.iter().find_map(|left| left.job.as_ref());
-    if let Some(id) = reply.job.as_ref().or(left)
-        && io::stderr().is_terminal()
-    {
+    if let Some(id) = reply.job.as_ref().or(left) {
         let found = jobs.find(Whose::Everybody, id).ok();
         let job = found.as_ref().map_or(id, |job| &job.alias);
         // Only one that reads can be typed at.
@@ -85,6 +87,21 @@ pub(super) fn next_step(reply: &Reply, jobs: &Jobs, printer: &Printer) {
         printer.note(&format!(
             "job {job} · follow: bashd jobs follow {job}{attach} · end it: bashd jobs kill {job}"
         ));
+    } else if let Some(remedy) = remedy(reply) {
+        printer.note(remedy);
+    }
+}
+
+/// What helps against an end that was not the command's own.
+fn remedy(reply: &Reply) -> Option<&'static str> {
+    if reply.denied.is_some() {
+        Some("the part that is meant: bashd check COMMAND · all rules: bashd rules")
+    } else if reply.timed_out {
+        Some("more time: bashd run --timeout SECONDS · as a job: bashd run --background")
+    } else if reply.error.is_some() {
+        Some("how it is used: bashd run --help · what works here: bashd doctor")
+    } else {
+        None
     }
 }
 

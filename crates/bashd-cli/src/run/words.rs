@@ -18,10 +18,10 @@ const RESERVED: [&str; 24] = [
 /// The script that these words are.
 pub(crate) fn script(words: &[OsString]) -> Result<String, Failure> {
     match words {
-        [] => Err(Failure::new(
-            FailureKind::Usage,
-            "there is no command to run",
-        )),
+        [] => Err(
+            Failure::new(FailureKind::Usage, "there is no command to run")
+                .hint("bashd run 'echo hello'"),
+        ),
         [script] => script.to_str().map(str::to_owned).ok_or_else(|| {
             Failure::new(FailureKind::Usage, "the command is not UTF-8")
                 .hint("give a program and its arguments as words of their own: they may be")

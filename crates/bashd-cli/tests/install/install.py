@@ -9,8 +9,10 @@ Debian package. Prints a table with sizes and times. Exits with 77 where none of
 
 import argparse
 import contextlib
+import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -133,6 +135,20 @@ def emulated():
         yield
     finally:
         ours.write_text("-1")
+
+
+def pages_are_whole(share):
+    """Every manual page that another one names is there, and every page that the README links."""
+    texts, folder = {}, share / "man/man1"
+    for path in folder.glob("bashd*"):
+        texts[path.name.removesuffix(".gz")] = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+    named = {name.replace("\\", "") for text in texts.values() for name in re.findall(r"\bbashd(?:\\?-[a-z]+)+(?=\(1\))", text)}
+    missing = sorted(name for name in named if f"{name}.1" not in texts)
+    assert "bashd-jobs-attach" in named and not missing, f"manual pages that are missing: {missing}"
+    readme = share / "doc/bashd/README.md"
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", readme.read_text()))
+    missing = sorted(name for name in linked if not (readme.parent / name).exists())
+    assert len(linked) > 40 and not missing, f"pages that are missing: {missing}"
 
 
 def archive_foreign(root, packages):
@@ -332,6 +348,7 @@ def smoke(packages, program):
                 file = one(packages, "bashd_*.deb")
                 subprocess.run(["dpkg-deb", "--extract", str(file), str(place)], check=True)
                 took, where = 0.0, ""
+                pages_are_whole(place / "usr/share")
             else:
                 damaged(root, packages)
                 # A server of files beside it, as a mirror would be.
@@ -339,6 +356,7 @@ def smoke(packages, program):
                 base = "http://127.0.0.1:8080"
                 _, took = root.run(f"ifconfig lo up; {server} wget -q -O - {base}/install.sh | sh -s -- --base {base}")
                 where = "/home/me/.local/bin"
+                pages_are_whole(place / "home/me/.local/share")
             rows.append((way, file, took, tried(root, way, path=where), root.size()))
     return rows, []
 

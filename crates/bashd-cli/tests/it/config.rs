@@ -98,7 +98,7 @@ fn unknown_keys_are_reported_and_the_rest_holds() {
     insta::assert_snapshot!(transcript.err().replace(home.root().to_str().unwrap(), "[TEMP]"), @r#"
     warning: unknown key `ledger.enable` ([TEMP]/home/.config/bashd/config.toml:2); did you mean ledger.enabled?
     warning: unknown variable BASHD_SHEL; did you mean BASHD_SHELL?
-    warning: unknown key `colour` (--set)
+    warning: unknown key `colour` (--set); bashd config reference lists those that there are
     "#);
 }
 
@@ -147,6 +147,7 @@ fn a_named_file_replaces_the_users_and_must_exist() {
     --- stdout
     --- stderr
     configuration error: none.toml can't be read: No such file or directory (os error 2)
+    hint: --config FILE or BASHD_CONFIG names a file that can be read; without them it is that of `bashd config path`
     --- status
     exit 125
     "#);

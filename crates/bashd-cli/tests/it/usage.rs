@@ -174,8 +174,65 @@ fn bad_usage_is_125_on_stderr() {
         let transcript = shown(&home, arguments);
         assert_eq!(transcript.code(), Some(125), "{arguments:?}");
         assert_eq!(transcript.out(), "", "{arguments:?}");
-        assert!(!transcript.err().is_empty(), "{arguments:?}");
+        says_what_to_do(&transcript.err());
     }
+}
+
+/// Every message names the next step: a hint, how it is used, or the help that the parser points to.
+fn says_what_to_do(message: &str) {
+    let next = ["hint: ", "try '--help'", "Usage: "];
+    let says = next.iter().any(|next| message.contains(next));
+    assert!(says, "no next step: {message}");
+}
+
+#[test]
+fn whatever_is_wrong_the_message_names_the_next_step() {
+    let home = Home::new();
+    let broken = home.workspace().join("broken.toml");
+    std::fs::write(&broken, "profile = \n").unwrap();
+    shown(&home, &["run", "--background", "sleep 300"]);
+    for (words, next) in [
+        ("check ", "bashd check 'git push --force'"),
+        ("run --stdin nothing cat", "bashd run --help"),
+        ("jobs follow bg_9", "bashd jobs --all"),
+        ("jobs send bg_1", "bashd jobs send --help"),
+        ("jobs send bg_1 hello", "job bg_1: "),
+        ("jobs send bg_1 --signal FOO", "kill -l"),
+        ("jobs wait bg_1 --regex (", "a backslash before"),
+        ("jobs wait bg_1 --http x", "such as http://"),
+        ("jobs attach bg_1", "bashd jobs follow bg_1"),
+        ("jobs screen bg_1", "bashd jobs output bg_1"),
+        ("jobs rm bg_1", "bashd jobs kill bg_1"),
+        ("artifact read 0 --grep (", "a backslash before"),
+        ("log --follow --set feed.enabled=false", "feed.enabled=true"),
+        ("top --set feed.enabled=false", "feed.enabled=true"),
+        ("--config broken.toml log", "bashd config reference"),
+        ("--config nothing.toml log", "bashd config path"),
+        ("console", "bashd console --plain"),
+        ("config edit", "set EDITOR"),
+        ("rpc --socket /nonexistent/x", "choose a path"),
+        ("run --session x true", "bashd mcp or bashd rpc"),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let said = bashd(&home, &words).stdin("").run();
+        assert_eq!(said.code(), Some(125), "{words:?}: {}", said.block());
+        says_what_to_do(&said.err());
+        assert!(said.err().contains(next), "{words:?}: {}", said.err());
+    }
+    // What is not known is passed over with a word of it, and where all that is known stands.
+    let said = bashd(&home, &["--set", "zzzz=1", "log"]).stdin("").run();
+    assert!(
+        said.err().contains("bashd config reference"),
+        "{}",
+        said.err()
+    );
+    shown(&home, &["jobs", "kill", "bg_1"]);
+}
+
+#[test]
+fn help_says_where_the_pages_are_that_messages_name() {
+    let help = shown(&Home::new(), &["--help"]).out();
+    assert!(help.contains("/tree/main/docs"), "{help}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::protocol::FailedMessage;
 use crate::confinement::{Confinement, ConfinementInForce, Level, SharedConfinement};
 use crate::os::confine::{self, Confined, PreparedView, Trouble};
-use crate::os::launch::{Hold, Launch, ProcessLimit, launch};
+use crate::os::launch::{Hold, Launch, launch};
 use crate::os::network::HeldProxy;
 use crate::os::tree::ChildList;
 use crate::os::watch::HeldWatcher;
@@ -266,7 +266,7 @@ impl Restrained {
     }
 
     /// The limits of each process: which one, soft, hard.
-    pub(super) fn of_each_process(&self) -> Vec<ProcessLimit> {
+    pub(super) fn of_each_process(&self) -> Vec<(u32, u64, u64)> {
         let Resources {
             cpu_seconds,
             memory_bytes,
@@ -274,12 +274,14 @@ impl Restrained {
             ..
         } = self.resources;
         let is_alone = self.group.is_none();
+        // Each C library has its own type for which one it is.
+        let limit = |which: u32, soft: u64, hard: u64| (which, soft, hard);
         // A program may end itself in the second between the two.
-        let cpu = cpu_seconds.map(|limit| (libc::RLIMIT_CPU, limit, limit + 1));
+        let cpu = cpu_seconds.map(|most| limit(libc::RLIMIT_CPU as _, most, most + 1));
         // Memory that is reserved and never used does not count, as it would with the address
         // space.
-        let memory = memory_bytes.map(|limit| (libc::RLIMIT_DATA, limit, limit));
-        let processes = processes.map(|limit| (libc::RLIMIT_NPROC, limit, limit));
+        let memory = memory_bytes.map(|most| limit(libc::RLIMIT_DATA as _, most, most));
+        let processes = processes.map(|most| limit(libc::RLIMIT_NPROC as _, most, most));
         let alone = [memory, processes].into_iter().filter(|_| is_alone);
         [cpu].into_iter().chain(alone).flatten().collect()
     }

@@ -12,10 +12,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes that are read at once; no line is longer.
 const AT_ONCE: usize = 256 << 10;
+
+/// How long a reader leaves writers alone after it was woken: on a machine with few processors
+/// every look takes time from the calls that it looks at. Nobody sees a pause of this length.
+const AT_MOST_EVERY: Duration = Duration::from_millis(20);
 
 /// Bytes of a first line at most.
 const LONGEST_FIRST_LINE: usize = 64;
@@ -77,6 +81,10 @@ pub struct FeedReader {
     sought: Option<FeedPlace>,
     /// Tells that something was written.
     watch: Option<OwnedFd>,
+    /// When it last did.
+    woken: Option<Instant>,
+    /// What is read goes through here.
+    buffer: Vec<u8>,
 }
 
 /// An open file of the feed.
@@ -96,6 +104,8 @@ impl FeedReader {
             before: None,
             sought: None,
             watch: None,
+            woken: None,
+            buffer: Vec::new(),
         }
     }
 
@@ -121,11 +131,8 @@ impl FeedReader {
         if self.now.is_none() {
             self.begin(&mut batch)?;
         }
-        if let Some(before) = &mut self.before {
-            before.read_into(&mut batch)?;
-        }
-        if let Some(now) = &mut self.now {
-            now.read_into(&mut batch)?;
+        for file in [&mut self.before, &mut self.now].into_iter().flatten() {
+            file.read_into(&mut batch, &mut self.buffer)?;
         }
         self.follow(&mut batch)?;
         Ok(batch)
@@ -165,7 +172,7 @@ impl FeedReader {
         let between = self.open(BEFORE)?;
         self.before = self.now.take();
         if let Some(before) = &mut self.before {
-            before.read_into(batch)?;
+            before.read_into(batch, &mut self.buffer)?;
         }
         // The file before the new one is ours, unless more than one was begun meanwhile.
         if let Some(mut between) = between
@@ -173,11 +180,11 @@ impl FeedReader {
             && number != Some(between.number)
         {
             batch.has_gap = true;
-            between.read_into(batch)?;
+            between.read_into(batch, &mut self.buffer)?;
             self.before = Some(between);
         }
         let now = self.now.insert(next);
-        now.read_into(batch)
+        now.read_into(batch, &mut self.buffer)
     }
 
     fn open(&self, name: &str) -> io::Result<Option<FeedFile>> {
@@ -209,7 +216,8 @@ impl FeedReader {
         }))
     }
 
-    /// Waits until something may have been written, at most this long.
+    /// Waits until something may have been written, at most this long. What comes close behind
+    /// what woke it before waits for its end, and is read with it.
     pub fn wait(&mut self, longest: Duration) -> io::Result<()> {
         if self.watch.is_none() {
             crate::appending::make_directory(&self.directory)?;
@@ -227,7 +235,13 @@ impl FeedReader {
             });
             let mut fds = [PollFd::new(watch, PollFlags::IN)];
             match rustix::event::poll(&mut fds, Some(&longest)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => {
+                    let since = self.woken.map(|woken| woken.elapsed());
+                    let rest = since.and_then(|since| AT_MOST_EVERY.checked_sub(since));
+                    std::thread::sleep(rest.unwrap_or_default());
+                    self.woken = Some(Instant::now());
+                }
                 Err(error) => return Err(error.into()),
             }
             let mut space = [MaybeUninit::uninit(); 4096];
@@ -244,10 +258,10 @@ impl FeedFile {
     }
 
     /// Reads the whole lines from its offset on.
-    fn read_into(&mut self, batch: &mut FeedBatch) -> io::Result<()> {
-        let mut buffer = vec![0; AT_ONCE];
+    fn read_into(&mut self, batch: &mut FeedBatch, buffer: &mut Vec<u8>) -> io::Result<()> {
+        buffer.resize(AT_ONCE, 0);
         loop {
-            let count = self.file.read_at(&mut buffer, self.offset)?;
+            let count = self.file.read_at(buffer, self.offset)?;
             let read = buffer.get(..count).unwrap_or_default();
             let Some(end) = memchr::memrchr(b'\n', read) else {
                 if count == AT_ONCE {

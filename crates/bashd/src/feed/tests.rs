@@ -3,6 +3,8 @@
 use super::*;
 use crate::ledger::RecordedOutcome;
 use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
 
 fn begun(id: &str) -> FeedRecord {
     let call = CallBegun {
@@ -149,4 +151,32 @@ fn an_event_of_a_later_version_is_known_as_unknown() {
     let line = br#"{"v":1,"id":"a","time":"1970-01-01T00:00:00Z","event":"danced","steps":3}"#;
     let record: FeedRecord = serde_json::from_slice(line).unwrap();
     assert_eq!(record.event, FeedEvent::Unknown);
+}
+
+#[test]
+fn a_reader_leaves_busy_writers_alone_and_misses_nothing() {
+    const EVENTS: usize = 200;
+    let home = tempfile::tempdir().unwrap();
+    let (feed, mut reader) = (Feed::new(home.path()), FeedReader::new(home.path()));
+    feed.tell(&begun("first"));
+    let longest = Duration::from_secs(10);
+    reader.wait(longest).unwrap();
+    let mut read = reader.read().unwrap().records.len();
+    let begin = Instant::now();
+    let mut looks = 0;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..EVENTS {
+                feed.tell(&begun(&number.to_string()));
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        while read <= EVENTS {
+            reader.wait(longest).unwrap();
+            read += reader.read().unwrap().records.len();
+            looks += 1;
+        }
+    });
+    let most = begin.elapsed().as_millis() / 20 + 2;
+    assert!(looks <= most, "{looks} looks, and not {most}");
 }

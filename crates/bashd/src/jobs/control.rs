@@ -26,6 +26,8 @@ use std::path::Path;
 pub(super) struct Control {
     connection: KeeperConnection,
     id: String,
+    /// By what people and models know it.
+    alias: String,
     /// The size of its terminal when we attached, if it has one.
     pub(super) terminal: Option<Size>,
 }
@@ -55,6 +57,7 @@ impl Control {
         Ok(Self {
             connection: KeeperConnection::new(socket).map_err(not_there)?,
             id: job.id.clone(),
+            alias: job.alias.clone(),
             terminal: job.terminal,
         })
     }
@@ -164,14 +167,14 @@ impl Control {
     fn broken(&self, error: io::Error) -> Error {
         Error::io(
             ErrorKind::Job,
-            format!("communicate with job {}", self.id),
+            format!("communicate with job {}", self.alias),
             error,
         )
         .about(&self.id)
     }
 
     fn refused(&self, reason: &str) -> Error {
-        Error::new(ErrorKind::Job, format!("job {}: {reason}", self.id)).about(&self.id)
+        Error::new(ErrorKind::Job, format!("job {}: {reason}", self.alias)).about(&self.id)
     }
 }
 

@@ -35,7 +35,7 @@ impl Url {
     /// Parses an address; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let rest = text.strip_prefix("http://").ok_or_else(|| {
-            format!("`{text}` is not an http:// address (https is not supported)")
+            format!("`{text}` is not an http:// address (https is not supported): expected one such as http://127.0.0.1:8080/health")
         })?;
         let (authority, path) = match rest.find(['/', '?']) {
             Some(at) => rest.split_at(at),

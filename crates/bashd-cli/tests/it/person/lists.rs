@@ -172,6 +172,25 @@ fn a_job_is_named_with_the_next_step_and_its_failure() {
 }
 
 #[test]
+fn an_end_that_is_not_the_commands_own_names_the_next_step() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::shell(&home, (100, 24)) else {
+        return;
+    };
+    for (words, next) in [
+        ("--safe-mode strict 'touch x'", "bashd check COMMAND"),
+        ("--timeout 1 'sleep 60'", "bashd run --timeout SECONDS"),
+        ("--cwd /nowhere true", "bashd run --help"),
+    ] {
+        tmux.line(&format!("clear; {BASHD} run {words}"));
+        tmux.until(next);
+    }
+    tmux.line(&format!("clear; {BASHD} run 'exit 3'; echo ov''er"));
+    let own = tmux.until("over");
+    assert!(!own.contains("bashd: "), "its own end: {own}");
+}
+
+#[test]
 fn the_last_line_of_a_job_has_no_escapes_in_json_either() {
     let home = Home::new();
     let script = r"printf '\033]0;t\007\033[31mred\033[0m\033[2J end\n'; sleep 300";

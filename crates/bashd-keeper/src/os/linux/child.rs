@@ -2,7 +2,6 @@
 //! run on memory borrowed from its keeper (`launch`), or wait ahead in a confinement of its own
 //! (`confine`).
 
-use super::launch::ProcessLimit;
 use super::{namespaces, signals};
 use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong};
 use std::os::fd::RawFd;
@@ -78,7 +77,7 @@ pub(super) struct Child {
     pub(super) extra_count: usize,
     pub(super) controls: Controls,
     pub(super) group: Option<RawFd>,
-    pub(super) limits: *const ProcessLimit,
+    pub(super) limits: *const (u32, u64, u64),
     pub(super) limit_count: usize,
 }
 
@@ -272,12 +271,13 @@ unsafe fn restrain(child: &Child) -> Option<()> {
                 rlim_cur: 0,
                 rlim_max: 0,
             };
-            if libc::getrlimit(which, &raw mut limit) != 0 {
+            // Each C library has its own type for it.
+            if libc::getrlimit(which as _, &raw mut limit) != 0 {
                 return None;
             }
             limit.rlim_max = limit.rlim_max.min(hard);
             limit.rlim_cur = limit.rlim_max.min(soft);
-            if libc::setrlimit(which, &raw const limit) != 0 {
+            if libc::setrlimit(which as _, &raw const limit) != 0 {
                 return None;
             }
         }

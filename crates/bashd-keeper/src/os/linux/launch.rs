@@ -40,22 +40,13 @@ pub struct Launch<'a> {
     pub controls: Controls,
 }
 
-#[cfg(not(target_env = "musl"))]
-use libc::__rlimit_resource_t as LimitNumber;
-/// Which limit of a process: each C library has its own type for that.
-#[cfg(target_env = "musl")]
-use libc::c_int as LimitNumber;
-
-/// A limit of each process: which one, soft, hard.
-pub type ProcessLimit = (LimitNumber, u64, u64);
-
 /// What applies to the program and everything that it starts, from before its first instruction.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hold<'a> {
     /// `cgroup.procs` of the control group that it enters.
     pub group: Option<BorrowedFd<'a>>,
     /// Limits of each process: which one, soft, hard. They never raise a limit.
-    pub limits: &'a [ProcessLimit],
+    pub limits: &'a [(u32, u64, u64)],
     /// What confines it.
     pub bonds: Option<Bonds<'a>>,
 }

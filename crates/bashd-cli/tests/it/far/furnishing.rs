@@ -243,6 +243,10 @@ fn fault_20_a_clock_that_jumps_moves_no_deadline_and_makes_no_time_up() {
         reply
     };
     let told = ask(json!({"action": "wait", "job": "far:bg_1", "timeout": 0.1}));
-    assert_eq!(told.result["jobs"][0]["job"]["age_ms"], 0, "{:?}", told.result);
+    assert_eq!(
+        told.result["jobs"][0]["job"]["age_ms"], 0,
+        "{:?}",
+        told.result
+    );
     ask(json!({"action": "kill", "job": "far:bg_1"}));
 }

@@ -47,7 +47,9 @@ const CUT: &str = "n=$(cat \"$TMPDIR/count\" 2>/dev/null || echo 0); \
 
 #[test]
 fn output_that_can_not_be_brought_here_stays_there_and_is_not_lost() {
-    let carrier = [&["bash", "-c", CUT, "sh"], &carrier()[..]].concat();
+    // Nobody comes back to say that he has everything.
+    let patient = ["--orphaned", "0.3"];
+    let carrier = [&["bash", "-c", CUT, "sh"], &carrier()[..], &patient].concat();
     let home =
         home_with(&carrier, "").keeping_in_state(&["outpost", "places", "runs", "artifacts"]);
     let reply = reply_of(&on(&home, &["--json", "seq 1 100000; exit 7"]).run());

@@ -168,7 +168,8 @@ fn secrets_of_there_and_of_here_are_in_nothing_that_is_shown() {
     assert_eq!(
         shown,
         "[secret HERE_TOKEN, 15 characters]\n[secret THERE_TOKEN, 18 characters]\n\
-         [secret THERE_TOKEN, 18 characters]\n"
+         [secret THERE_TOKEN, 24 characters]\n",
+        "the last one as it is written in base64"
     );
     let shown = ask(&["--set", "secrets.output=show", "echo $THERE_TOKEN"]);
     assert_eq!(

@@ -317,6 +317,9 @@ pub(crate) struct OutpostOptions {
     /// Leave after this many seconds without anything to do.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600")]
     pub(crate) idle: Duration,
+    /// End a command for which nobody came back in this many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600")]
+    pub(crate) orphaned: Duration,
     /// Compare this program with its SHA-256, and do nothing else.
     #[arg(long, value_name = "SHA256")]
     pub(crate) check: Option<String>,

@@ -12,7 +12,7 @@ use anyhow::Context;
 use bashd::artifact::{ArtifactStore, Grep, Item, Range, Selection, Summary};
 use bashd::ledger::{Ledger, RecordQuery, Timestamp};
 use bashd::output::text::Decoder;
-use bashd::place::{FarPart, StoredThere};
+use bashd::place::StoredThere;
 use bashd::{Engine, KeeperSource};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -191,14 +191,22 @@ fn read_there(
     )?;
     let mut page = printer.page();
     let mut shown = CommandOutput::to_stdout();
+    let mut held = Vec::new();
     let done = runtime.block_on(async {
         loop {
-            let FarPart {
-                bytes,
-                is_cut,
-                rest,
-                ..
-            } = engine.read_there(there, &selection, AT_ONCE).await?;
+            let part = if arguments.raw {
+                engine.read_raw_there(there, &selection, AT_ONCE).await?
+            } else {
+                engine.read_there(there, &selection, AT_ONCE).await?
+            };
+            let (is_cut, rest) = (part.is_cut, part.rest);
+            held.extend(part.bytes);
+            // What the next part goes on with may be a secret that begins here.
+            let upto = match &rest {
+                Some(_) => engine.decided(&held),
+                None => held.len(),
+            };
+            let bytes: Vec<u8> = held.drain(..upto).collect();
             let text = String::from_utf8_lossy(&bytes);
             let hidden = engine.without_secrets(&text);
             if arguments.json {

@@ -19,6 +19,7 @@ pub(crate) fn outpost(arguments: &OutpostOptions) -> Result<ExitStatus, Failure>
     let state = given.or_else(|| Some(surroundings::places().ok()?.state_dir));
     let mut work = OutpostWork::new(task, state);
     work.idle = arguments.idle;
+    work.orphaned = arguments.orphaned;
     work.build.clone_from(&arguments.build);
     work.leased = arguments.leased;
     bashd_outpost::perform(&work)

@@ -63,7 +63,7 @@ async fn list(
     let mut page = printer.list();
     if !as_json {
         let title = format!(
-            "{:<12}  {:<10}  {:<11}  {:>8}  {:<17}  {:<20}  {:<19}  {:>7}  {:>5}  {:>4}  {:>4}",
+            "{:<12}  {:<10}  {:<11}  {:>8}  {:<17}  {:<20}  {:<19}  {:>7}  {:>5}  {:>4}  {:>4}  {}",
             "PLACE",
             "KIND",
             "STATE",
@@ -74,7 +74,8 @@ async fn list(
             "FREE",
             "LOAD",
             "RUNS",
-            "JOBS"
+            "JOBS",
+            "AT LOGOUT"
         );
         page.line(page.paint(Paint::Title, &title))?;
     }
@@ -165,7 +166,7 @@ fn row((name, kind): (&str, &str), found: &PlaceFinding, known: usize) -> String
     let plain = for_people::one_line;
     match found {
         Ok((facts, trip)) => format!(
-            "{:<12}  {:<10}  {:<11}  {:>5.1} ms  {:<17}  {:<20}  {:<19}  {:>7}  {:>5.2}  {:>4}  {:>4}",
+            "{:<12}  {:<10}  {:<11}  {:>5.1} ms  {:<17}  {:<20}  {:<19}  {:>7}  {:>5.2}  {:>4}  {:>4}  {}",
             name,
             kind,
             "reached",
@@ -177,6 +178,11 @@ fn row((name, kind): (&str, &str), found: &PlaceFinding, known: usize) -> String
             facts.load,
             facts.runs,
             facts.jobs,
+            match facts.survives_logout {
+                Some(true) => "they stay",
+                Some(false) => "they end",
+                None => "not known",
+            },
         ),
         Err(why) => {
             let jobs = match known {

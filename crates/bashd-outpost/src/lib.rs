@@ -13,7 +13,7 @@ use bashd::outpost::{self, Dialled, OutpostSettings};
 use rustix::io::fcntl_dupfd_cloexec;
 use sha2::{Digest, Sha256};
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -55,6 +55,8 @@ pub struct OutpostWork {
     pub state_dir: Option<PathBuf>,
     /// How long an outpost stays without anything to do.
     pub idle: Duration,
+    /// How long a command goes on for which nobody comes back.
+    pub orphaned: Duration,
     /// Which outpost: another build has one of its own. Without it, that of this version.
     pub build: Option<String>,
     /// Whether the place is lent by Slurm: nothing of ours outlives what holds it.
@@ -68,6 +70,7 @@ impl OutpostWork {
             task,
             state_dir,
             idle: Duration::from_mins(10),
+            orphaned: Duration::from_mins(10),
             build: None,
             leased: false,
         }
@@ -100,6 +103,7 @@ pub fn perform(work: &OutpostWork) -> io::Result<()> {
             let state = work.state_dir.clone().ok_or(io::ErrorKind::NotFound)?;
             let mut settings = OutpostSettings::new(state.join("outpost"), surroundings());
             settings.idle = work.idle;
+            settings.orphaned = work.orphaned;
             settings.build.clone_from(&work.build);
             if work.leased {
                 settings.lease = Lease::OfEngine;
@@ -249,8 +253,9 @@ fn serve(settings: OutpostSettings) -> io::Result<()> {
 /// Starts an outpost with this socket.
 fn start(socket: OwnedFd, work: &OutpostWork, state: &Path) -> io::Result<()> {
     let mut command = Command::new(env::current_exe()?);
-    let seconds = work.idle.as_secs_f64().to_string();
-    let words = ["outpost", "--serve", "--idle", &seconds].map(OsString::from);
+    let seconds = [work.idle, work.orphaned].map(|time| time.as_secs_f64().to_string());
+    let [idle, orphaned] = &seconds;
+    let words = ["outpost", "--serve", "--idle", idle, "--orphaned", orphaned];
     command.args(words).arg("--state").arg(state);
     if let Some(build) = &work.build {
         command.args(["--build", build]);

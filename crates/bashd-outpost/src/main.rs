@@ -41,11 +41,8 @@ fn work_of(words: impl Iterator<Item = String>) -> io::Result<OutpostWork> {
             "--check" => work.task = OutpostTask::Check(value()?),
             "--build" => work.build = Some(value()?),
             "--state" => work.state_dir = Some(value()?.into()),
-            "--idle" => {
-                let seconds = value()?.parse().ok();
-                let idle = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                work.idle = idle.ok_or_else(|| io::Error::other("--idle needs seconds"))?;
-            }
+            "--idle" => work.idle = seconds(&word, &value()?)?,
+            "--orphaned" => work.orphaned = seconds(&word, &value()?)?,
             "--version" => {
                 return writeln!(io::stdout(), "bashd-outpost {}", env!("CARGO_PKG_VERSION"))
                     .and_then(|()| Err(io::Error::other("nothing to do")));
@@ -54,4 +51,10 @@ fn work_of(words: impl Iterator<Item = String>) -> io::Result<OutpostWork> {
         }
     }
     Ok(work)
+}
+
+fn seconds(option: &str, value: &str) -> io::Result<Duration> {
+    let seconds = value.parse().ok();
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.ok_or_else(|| io::Error::other(format!("{option} needs seconds")))
 }

@@ -491,10 +491,11 @@ impl EngineCore {
         };
         let shown = |run: &Run, effects| self.show(profile, (outline, run), accepted, effects);
         match run {
-            Ok(PlanOutcome::Ended(run)) => match shown(&run, Storing::Allowed) {
-                Ok(finished) => Ending::Ran(Box::new(finished)),
-                Err(error) => unreadable(error),
-            },
+            Ok(PlanOutcome::Ended(run)) => {
+                let finished = shown(&run, Storing::Allowed)
+                    .or_else(|error| self.show_held(profile, (outline, run), accepted, error));
+                finished.map_or_else(unreadable, |finished| Ending::Ran(Box::new(finished)))
+            }
             Ok(PlanOutcome::Backgrounded(job)) => {
                 let (run, backgrounded) = finished::backgrounded(outline, job);
                 match shown(&run, Storing::Needless) {

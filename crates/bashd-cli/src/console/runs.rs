@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 /// How long a person's own command may run.
 const LIMIT: Duration = Duration::from_hours(24);
 
+/// The session of a person's own commands, where they run at another place.
+const OWN_SESSION: &str = "console";
+
 /// Runs of which something is shown; /log finds the others.
 const MOST_RUNS: usize = 500;
 
@@ -208,6 +211,11 @@ impl ConsoleRuns {
             command: Some(command.to_owned()),
             ..CallText::default()
         });
+        if self.is_elsewhere() {
+            self.start(self.own_command_there(command, by), false, size);
+            self.show(view, false);
+            return;
+        }
         match self.has_state {
             StateHolder::Command => {
                 let call = self.own_command(command, by, Overlay::size_on(size));
@@ -221,6 +229,21 @@ impl ConsoleRuns {
             }
         }
         self.show(view, true);
+    }
+
+    /// Whether all of it runs at another place, which knows nothing of files of this side.
+    fn is_elsewhere(&self) -> bool {
+        self.engine.config().default_place.is_some()
+    }
+
+    /// A person's own command at another place: in a session there, without a terminal.
+    fn own_command_there(&self, command: &str, by: By) -> Call {
+        let request = Request::new(command).profile("default");
+        let mut request = request.session(OWN_SESSION);
+        request.timeout = Some(LIMIT);
+        request.by = by;
+        request.owner = Some(self.client.owner().to_owned());
+        Call::from(request)
     }
 
     /// A person's own command, in a shell that takes over what the one before left.
@@ -242,9 +265,10 @@ impl ConsoleRuns {
     /// Makes a call as an agent would: judged, rewritten and cut as the profile says.
     pub(super) fn call(&mut self, arguments: &str, size: (u16, u16)) {
         let mut defaults = Request::new("").profile(&self.profile.name);
-        let shares_state = self.profile.session.implicit;
+        let is_here = !self.is_elsewhere();
+        let shares_state = self.profile.session.implicit && is_here;
         // A session is where it was, or where the person's last command went.
-        defaults.cwd = (!shares_state).then(|| self.cwd.clone());
+        defaults.cwd = (!self.profile.session.implicit && is_here).then(|| self.cwd.clone());
         defaults.owner = Some(self.client.owner().to_owned());
         defaults.ui = true;
         defaults.terminal_size = Some(Overlay::size_on(size));

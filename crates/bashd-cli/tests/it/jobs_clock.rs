@@ -33,14 +33,14 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 const HOUR: u64 = 3600;
 
 /// A clock that can be set, for the programs that are started with it.
-struct Clock {
-    library: PathBuf,
+pub(crate) struct Clock {
+    pub(crate) library: PathBuf,
     shift: PathBuf,
 }
 
 impl Clock {
     /// `None` where there is no compiler.
-    fn make(home: &Home) -> Option<Self> {
+    pub(crate) fn make(home: &Home) -> Option<Self> {
         let at = |name: &str| home.workspace().join(name);
         let clock = Self {
             library: at("clock.so"),

@@ -125,7 +125,9 @@ impl ArtifactStore {
         let source = joined
             .as_ref()
             .map_or(&run.out as &dyn Source, |joined| joined);
-        let brought = (source.len() <= LONGEST_BROUGHT).then(|| {
+        let mut streams = std::iter::once(&run.out).chain(&run.err);
+        let is_cut_off = streams.any(RunOutput::is_cut_off);
+        let brought = (source.len() <= LONGEST_BROUGHT && !is_cut_off).then(|| {
             let of_whom = (&*outline.owner, kind, &outline.veil);
             self.keep_part(profile, &outline.directory, source, of_whom)
         });
@@ -475,7 +477,9 @@ fn copy(directory: &Path, source: &dyn Source, record: &mut ArtifactRecord) -> i
         for piece in source.read(offset..(offset + STEP).min(record.bytes))? {
             let bytes = match piece {
                 StreamPiece::Kept(bytes) => bytes,
-                StreamPiece::Dropped(count) | StreamPiece::Replaced { bytes: count, .. } => {
+                // Of another place, which does not tell it: as long as it was, for all offsets.
+                StreamPiece::Replaced { bytes, .. } => vec![b'*'; bytes as usize],
+                StreamPiece::Dropped(count) => {
                     offset += count;
                     missing += count;
                     continue;

@@ -5,7 +5,7 @@ use super::select::{Item, Selection};
 use crate::errand::CalledBack;
 use crate::output::search::search;
 use crate::output::slice::slice;
-use crate::output::{OutputSearch, OutputSlice, SearchHits, SliceQuery};
+use crate::output::{OutputSearch, OutputSlice, SearchHits, SliceQuery, StreamPiece};
 use bashd_keeper::text;
 use std::io;
 use std::ops::ControlFlow;
@@ -39,30 +39,55 @@ impl Artifact {
     /// The first bytes of what is selected, and whether there is more; what follows them is named
     /// by offsets of the output, unless lines were searched for.
     pub(crate) fn first_of(&self, selection: &Selection, most: usize) -> io::Result<FirstPart> {
+        if selection.grep.is_some() {
+            return self.first_lines(selection, most);
+        }
         let range = self.bytes_of(selection.range)?;
-        let (mut bytes, mut is_cut, mut passed) = (Vec::new(), false, 0);
+        let (mut bytes, mut next) = (Vec::new(), range.start);
+        let end = self.walk(range.clone(), &mut |piece, behind| {
+            let room = most.saturating_sub(bytes.len());
+            match piece {
+                StreamPiece::Kept(more) if more.len() > room => {
+                    bytes.extend(more.get(..room).unwrap_or_default());
+                    next = behind - (more.len() - room) as u64;
+                    return ControlFlow::Break(());
+                }
+                StreamPiece::Kept(more) => bytes.extend(more),
+                // A text that stands for bytes has another length than these, and no part of it
+                // stands for a part of them.
+                StreamPiece::Replaced { by, .. } if by.len() > room && !bytes.is_empty() => {
+                    return ControlFlow::Break(());
+                }
+                StreamPiece::Replaced { by, .. } => bytes.extend(by.bytes()),
+                StreamPiece::Dropped(count) => write(&Item::Dropped(count), &mut bytes),
+            }
+            next = behind;
+            ControlFlow::Continue(())
+        })?;
+        let is_cut = end.is_break() && next < range.end;
+        Ok(FirstPart {
+            bytes,
+            is_cut,
+            rest: is_cut.then_some((next, range.end - 1)),
+        })
+    }
+
+    fn first_lines(&self, selection: &Selection, most: usize) -> io::Result<FirstPart> {
+        let (mut bytes, mut is_cut) = (Vec::new(), false);
         self.select(selection, &mut |item| {
             write(&item, &mut bytes);
-            let excess = bytes.len().saturating_sub(most);
+            is_cut = bytes.len() > most;
             bytes.truncate(most);
-            is_cut = excess > 0;
-            passed += match item {
-                Item::Bytes(more) => more.len().saturating_sub(excess) as u64,
-                Item::Dropped(count) => count,
-                Item::Line { .. } | Item::Break => 0,
-            };
             if is_cut {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
             }
         })?;
-        let next = range.start + passed;
-        let has_rest = is_cut && selection.grep.is_none() && next < range.end;
         Ok(FirstPart {
             bytes,
             is_cut,
-            rest: has_rest.then_some((next, range.end - 1)),
+            rest: None,
         })
     }
 }

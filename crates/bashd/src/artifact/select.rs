@@ -88,7 +88,7 @@ impl Artifact {
 
     /// Hands out a range block by block, each with the offset after it; a gap is one piece, however
     /// long.
-    fn walk(
+    pub(super) fn walk(
         &self,
         range: std::ops::Range<u64>,
         each: &mut dyn FnMut(StreamPiece, u64) -> ControlFlow<()>,

@@ -2,16 +2,18 @@
 //! comes to here.
 
 use super::drafting::BeforeStart;
-use super::{EngineCore, owner_of};
+use super::{EngineCore, Storing, owner_of};
 use crate::call::Call;
 use crate::changes::Effects;
 use crate::config::Preset;
 use crate::errand;
 use crate::error::{Error, ErrorKind};
-use crate::exec::{OutputWatch, PlanOutcome, RunFailure, TurnTicket};
+use crate::exec::{OutputWatch, PlanOutcome, Run, RunFailure, TurnTicket};
 use crate::guard::Judgement;
 use crate::jobs::FarJob;
 use crate::ledger::LedgerEntry;
+use crate::output::ends;
+use crate::output::run_output::RunOutput;
 use crate::output::veiled::Veil;
 use crate::place::far_run;
 use crate::place::order::{AlongLimits, Order, OrderParts, OrderTerms, ToldMeanwhile};
@@ -19,7 +21,7 @@ use crate::place::{Berth, CallClaim, FarCall, FarEnd, FarPlace, OrderSettings};
 use crate::plan::confinement::granted::NeededThing;
 use crate::plan::{self, Outline, StdinSource};
 use crate::profile::Profile;
-use crate::profile::reply::Ending;
+use crate::profile::reply::{Ending, Finished};
 use crate::request::{Accepted, Refusal, RefusalKind, Request};
 use crate::run_id::RunId;
 use crate::urls::Expanded;
@@ -258,6 +260,29 @@ impl EngineCore {
         Ok(ending)
     }
 
+    /// What is here of the output of a run whose place was lost before all was read that is to be
+    /// shown: how it ended is known.
+    pub(super) fn show_held(
+        &self,
+        profile: &Profile,
+        (outline, run): (&Outline, Run),
+        accepted: &Accepted,
+        error: io::Error,
+    ) -> io::Result<Finished> {
+        if !run.out.may_wait() && !run.err.as_ref().is_some_and(RunOutput::may_wait) {
+            return Err(error);
+        }
+        let run = Run {
+            out: run.out.held(),
+            err: run.err.map(RunOutput::held),
+            ..run
+        };
+        let mut outline = outline.clone();
+        let note = format!("part of the output could not be read at its place: {error}");
+        outline.notes.push(note);
+        self.show(profile, (&outline, &run), accepted, Storing::Allowed)
+    }
+
     /// Notes what went on at a place as a job, or in which directory it was.
     fn note_away(
         &self,
@@ -289,7 +314,10 @@ impl EngineCore {
         (judgement, granted): (&Judgement, Vec<NeededThing>),
         (id, watching): (&RunId, ToldMeanwhile),
     ) -> Result<OrderTerms, Ending> {
-        let ends = profile.output.window.max.clamp(LEAST_ALONG, MOST_ALONG) as u64;
+        // As much as is read to show that.
+        let ends = ends::first_read(profile.output.window.max) as usize;
+        let ends = ends + self.veil_of(profile).reach();
+        let ends = ends.clamp(LEAST_ALONG, MOST_ALONG) as u64;
         Ok(OrderTerms {
             id: id.as_str().to_owned(),
             owner: owner_of(request),

@@ -41,12 +41,27 @@ impl Engine {
         selection: &Selection,
         limit: usize,
     ) -> Result<FarPart> {
+        let wish = StoredWish::new(there.id, selection, limit);
+        self.stored_part(there, wish).await
+    }
+
+    /// The same with what is secret there, for its user's own eyes.
+    pub async fn read_raw_there(
+        &self,
+        there: &StoredThere,
+        selection: &Selection,
+        limit: usize,
+    ) -> Result<FarPart> {
+        let wish = StoredWish::new(there.id, selection, limit);
+        self.stored_part(there, wish.raw()).await
+    }
+
+    async fn stored_part(&self, there: &StoredThere, wish: StoredWish) -> Result<FarPart> {
         let named = |place: &&Arc<FarPlace>| place.settings.name == there.place;
         let place = self.0.places.iter().find(named).ok_or_else(|| {
             let text = format!("the place `{}` is not configured any more", there.place);
             Error::new(ErrorKind::Place, text)
         })?;
-        let wish = StoredWish::new(there.id, selection, limit);
         let berth = there.node.as_deref().and_then(Berth::read);
         Ok(place.stored(wish, berth.as_ref()).await?.into())
     }

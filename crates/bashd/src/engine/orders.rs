@@ -48,7 +48,7 @@ impl EngineCore {
     async fn carry_out_order(
         self: &Arc<Self>,
         order: &Order,
-        watch: Option<&mut OutputWatch>,
+        mut watch: Option<&mut OutputWatch>,
         cancel: &CancellationToken,
     ) -> Result<CarriedOut, Ending> {
         let came = Instant::now();
@@ -92,6 +92,9 @@ impl EngineCore {
         let mut directory = PathBuf::new();
         let before = BeforeStart::of(asked, came, cancel);
         let plan = Box::pin(self.plan(parts, before, &mut directory)).await?;
+        if let Some(watch) = &mut watch {
+            watch.behind(plan.veil());
+        }
         let means = self.means(ticket.as_ref());
         let mut run = Box::pin(exec::run(&plan, means, watch, cancel)).await;
         if let Ok(PlanOutcome::Ended(run)) = &mut run {

@@ -29,6 +29,12 @@ impl Engine {
     pub fn register_secrets(&self, told: &[(&str, &str)]) -> Result<(), SecretRefusal> {
         self.0.config.secrets.known.register(told)
     }
+
+    /// How many of these bytes can be shown already, if they go on: the last ones may be the
+    /// beginning of a secret.
+    pub fn decided(&self, bytes: &[u8]) -> usize {
+        bytes.len() - self.0.ledger.secrets().undecided(bytes, false)
+    }
 }
 
 impl EngineCore {

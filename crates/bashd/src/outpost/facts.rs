@@ -13,7 +13,7 @@ use rustix::process::{PidfdFlags, child_subreaper, getpid, getuid, pidfd_open};
 use serde_bytes::ByteBuf;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// With less free space, a few long outputs fill the disk.
@@ -59,11 +59,16 @@ impl Outpost {
 
     /// Reads a part of what is stored here.
     pub(crate) async fn stored(&self, wish: StoredWish) -> Result<PartThere, String> {
+        let is_raw = wish.is_raw;
         let (id, selection, most) = wish.selection()?;
         // All engines here have one store.
-        let store = ArtifactStore::of(&Config::new(&self.settings.state_dir));
+        let mut config = Config::new(&self.settings.state_dir);
+        config.secrets.known = self.known.clone();
+        let store = ArtifactStore::of(&config);
         let read = errand::read(move |_| {
-            let part = store.open(id)?.first_of(&selection, most)?;
+            let stored = store.open(id)?;
+            let stored = if is_raw { stored.raw() } else { stored };
+            let part = stored.first_of(&selection, most)?;
             std::io::Result::Ok(PartThere {
                 bytes: ByteBuf::from(part.bytes),
                 is_cut: part.is_cut,
@@ -192,7 +197,9 @@ fn survives_logout() -> Option<bool> {
     }
     let parts = fs::read_dir("/etc/systemd/logind.conf.d");
     let parts = parts.into_iter().flatten().flatten();
-    let files = parts.map(|part| part.path());
+    let mut files: Vec<PathBuf> = parts.map(|part| part.path()).collect();
+    // In this order they are read.
+    files.sort();
     let files = std::iter::once("/etc/systemd/logind.conf".into()).chain(files);
     said_of_logout(files.map(|file| fs::read_to_string(file).unwrap_or_default()))
 }

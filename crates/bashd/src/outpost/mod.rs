@@ -20,6 +20,7 @@ use crate::engine::Engine;
 use crate::errand;
 use crate::error::Result;
 use crate::place::OrderSettings;
+use crate::secrets::KnownSecrets;
 use bashd_keeper::keeper::KeeperSource;
 use runs::OrderedRun;
 use std::collections::HashMap;
@@ -82,6 +83,8 @@ pub(crate) struct Outpost {
     connections: AtomicUsize,
     /// Whether somebody wanted something since the last look.
     was_used: AtomicBool,
+    /// What must not be told of this side: it does not travel, not even to be hidden there.
+    known: KnownSecrets,
     /// Whether it was told to end.
     ending: CancellationToken,
 }
@@ -95,7 +98,10 @@ pub async fn serve(
 ) -> io::Result<()> {
     let idle = settings.idle;
     runs::sweep_ids(&settings.state_dir);
+    let known = KnownSecrets::default();
+    known.learn(&settings.surroundings.env);
     let outpost = Arc::new(Outpost {
+        known,
         settings,
         engines: Mutex::default(),
         runs: Mutex::default(),
@@ -193,6 +199,7 @@ impl Outpost {
         }
         let mut config = settings.config(&self.settings.state_dir);
         config.lease = self.settings.lease;
+        config.secrets.known = self.known.clone();
         if let Some(other) = settings.other_shell().filter(|_| !self.has_bash()) {
             config.shell = Some(other.to_owned());
         }

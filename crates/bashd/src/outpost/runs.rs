@@ -5,6 +5,8 @@ use crate::event::{Event, Stream};
 use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{Exit, OutputWatch, PlanOutcome, Run, RunFailure};
 use crate::output::run_output::RunOutput;
+use crate::output::veiled::Veil;
+use crate::output::view::View;
 use crate::output::{Source, StreamPiece};
 use crate::place::conclusion::{Along, Conclusion, FarError, FarJobName, RunReport};
 use crate::place::order::{AlongLimits, Order, ToldMeanwhile};
@@ -61,6 +63,8 @@ pub(crate) struct RunEnd {
     pub(crate) conclusion: Conclusion,
     pub(crate) along: Vec<Along>,
     run: Option<Run>,
+    /// What must not be told of its output. Who asked for it knows other secrets.
+    veil: Veil,
 }
 
 impl Outpost {
@@ -148,10 +152,11 @@ impl Outpost {
         // Whoever reads the reply should know that it is less than usual.
         outline.notes.extend(facts::less_held(trees));
         let outline = Box::new(outline);
+        let (veil, along) = (outline.veil.clone(), order.along);
         match run {
             Ok(PlanOutcome::Ended(run)) => {
                 let report = Box::new(RunReport::of(&run));
-                RunEnd::with_output(Conclusion::Ended { outline, report }, run, order.along)
+                RunEnd::with_output(Conclusion::Ended { outline, report }, run, (along, veil))
             }
             Ok(PlanOutcome::Backgrounded(job)) => {
                 let alias = match &order.shown_at {
@@ -171,7 +176,7 @@ impl Outpost {
                     report,
                     job: name,
                 };
-                RunEnd::with_output(conclusion, run, order.along)
+                RunEnd::with_output(conclusion, run, (along, veil))
             }
             Err(RunFailure::CancelledBeforeStart) => RunEnd::of(Conclusion::Cancelled),
             Err(RunFailure::TooManyJobs(text)) => RunEnd::of(Conclusion::TooManyJobs { text }),
@@ -182,7 +187,7 @@ impl Outpost {
                     partial: (partial.as_deref()).map(|run| Box::new(RunReport::of(run))),
                 };
                 match partial {
-                    Some(run) => RunEnd::with_output(conclusion, *run, order.along),
+                    Some(run) => RunEnd::with_output(conclusion, *run, (along, veil)),
                     None => RunEnd::of(conclusion),
                 }
             }
@@ -333,13 +338,10 @@ impl OrderedRun {
             Exit::Unknown => ("nobody knows how it ended".to_owned(), None),
         };
         let length = run.out.len();
-        let pieces = run.out.read(length.saturating_sub(SHOWN_END)..length);
-        let mut bytes = Vec::new();
-        for piece in pieces.unwrap_or_default() {
-            if let StreamPiece::Kept(kept) = piece {
-                bytes.extend(kept);
-            }
-        }
+        let view = View::of(&run.out, &end.veil);
+        let pieces = view.source().read(length.saturating_sub(SHOWN_END)..length);
+        let shown = pieces.unwrap_or_default().into_iter();
+        let bytes: Vec<u8> = shown.filter_map(StreamPiece::shown).flatten().collect();
         (text, code, String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -410,6 +412,7 @@ impl RunEnd {
             conclusion,
             along: Vec::new(),
             run: None,
+            veil: Veil::default(),
         }
     }
 
@@ -421,7 +424,7 @@ impl RunEnd {
         })
     }
 
-    fn with_output(conclusion: Conclusion, run: Run, limits: AlongLimits) -> Self {
+    fn with_output(conclusion: Conclusion, run: Run, (limits, veil): (AlongLimits, Veil)) -> Self {
         let mut along = Vec::new();
         let streams = [
             (Stream::Out, Some(&run.out)),
@@ -431,7 +434,7 @@ impl RunEnd {
             let Some(output) = output else { continue };
             for range in ranges(output.len(), limits) {
                 // What can't be read now is asked for, and then says why.
-                if let Ok(pieces) = output.read(range.clone()) {
+                if let Ok(pieces) = View::of(output, &veil).source().read(range.clone()) {
                     along.push(Along {
                         stream,
                         from: range.start,
@@ -444,6 +447,7 @@ impl RunEnd {
             conclusion,
             along,
             run: Some(run),
+            veil,
         }
     }
 
@@ -455,7 +459,7 @@ impl RunEnd {
             Stream::Err => run.and_then(|run| run.err.as_ref()),
         };
         let output = output.ok_or(io::ErrorKind::NotFound)?;
-        let pieces = output.read(range)?;
+        let pieces = View::of(output, &self.veil).source().read(range)?;
         Ok(pieces.into_iter().map(FarPiece::from).collect())
     }
 }

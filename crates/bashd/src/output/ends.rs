@@ -9,8 +9,16 @@ use super::{Source, StreamPiece};
 use std::collections::VecDeque;
 use std::io;
 
-/// Bytes of the first read; each further one is twice as long.
+/// Bytes of the first read at the least and at the most; each further one is twice as long.
+const LEAST_READ: u64 = 16 * 1024;
 const FIRST_READ: u64 = 64 * 1024;
+
+/// Bytes that are read first for so much text. It is mostly enough: a stream at another place is
+/// sent so far from both ends, and what is not here has to be asked for.
+pub(crate) fn first_read(enough: usize) -> u64 {
+    let enough = enough as u64;
+    (enough + enough / 4 + 1024).clamp(LEAST_READ, FIRST_READ)
+}
 
 /// Bytes that are read in a row. If they end within a line, its start is looked up instead.
 const MOST_READ: u64 = 4 * 1024 * 1024;
@@ -143,7 +151,7 @@ impl Backward {
         enough: usize,
     ) -> io::Result<Stopped> {
         let end = *start;
-        let mut step = FIRST_READ;
+        let mut step = first_read(enough);
         while self.end.text_bytes <= enough {
             if *start == 0 {
                 return Ok(Stopped::AtStart);
@@ -282,7 +290,7 @@ pub(super) fn first_lines(
 ) -> io::Result<StreamEnd> {
     let mut end = StreamEnd::default();
     let mut pending = LineBytes::default();
-    let (mut offset, mut step) = (0, FIRST_READ);
+    let (mut offset, mut step) = (0, first_read(enough));
     while offset < length.min(MOST_READ) && end.text_bytes <= enough {
         let upto = length.min(offset + step);
         let mut meets_gap = false;

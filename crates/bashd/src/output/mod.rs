@@ -1,7 +1,7 @@
 //! From bytes to bounded text: the spool, the one lossy decoding, the one truncation algorithm.
 
 mod decoded;
-mod ends;
+pub(crate) mod ends;
 #[cfg(test)]
 pub(crate) mod fixed;
 pub(crate) mod in_memory;

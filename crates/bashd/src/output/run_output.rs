@@ -34,12 +34,23 @@ pub struct FarOutput {
     /// Parts that are here, in order.
     held: Vec<(u64, Vec<StreamPiece>)>,
     more: Box<dyn FarReader>,
+    /// Whether nothing more of it can be read.
+    is_cut_off: bool,
 }
 
 /// Reads parts of a stream at another place; may take as long as that takes to answer.
 pub(crate) trait FarReader: Send + Sync {
     /// What is kept of a range.
     fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>>;
+}
+
+/// What could not be read of a stream.
+struct NotHere;
+
+impl FarReader for NotHere {
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
+        Ok(vec![StreamPiece::Dropped(range.end - range.start)])
+    }
 }
 
 impl From<SpoolReader> for RunOutput {
@@ -96,6 +107,23 @@ impl RunOutput {
     /// The operating system's reason why output was lost, if any was.
     pub fn storage_error(&self) -> Option<io::Error> {
         self.counts().errno.map(io::Error::from_raw_os_error)
+    }
+
+    /// What of it is here; the rest can't be read any more.
+    #[must_use]
+    pub(crate) fn held(self) -> Self {
+        match self {
+            Self::Here(spool) => Self::Here(spool),
+            Self::There(far) => Self::There(Box::new(far.held())),
+        }
+    }
+
+    /// Whether some of it is not here, and can't be read any more.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        match self {
+            Self::Here(_) => false,
+            Self::There(far) => far.is_cut_off && !far.holds_all(),
+        }
     }
 
     /// Whether reading it waits for another machine.
@@ -155,7 +183,21 @@ impl FarOutput {
                 held.push((from, pieces));
             }
         }
-        Self { counts, held, more }
+        Self {
+            counts,
+            held,
+            more,
+            is_cut_off: false,
+        }
+    }
+
+    /// The same without what is not here.
+    fn held(self) -> Self {
+        Self {
+            more: Box::new(NotHere),
+            is_cut_off: true,
+            ..self
+        }
     }
 
     fn holds_all(&self) -> bool {

@@ -41,6 +41,11 @@ impl Veil {
         self.0.is_some()
     }
 
+    /// How far around what is shown it looks.
+    pub(crate) fn reach(&self) -> usize {
+        self.secrets().map_or(0, Secrets::reach)
+    }
+
     /// A text as it may be shown.
     pub(crate) fn text(&self, text: String) -> String {
         match &self.0 {
@@ -140,11 +145,25 @@ impl Veiled<'_> {
             begins: from == 0,
         };
         for piece in self.source.read(from..upto)? {
-            if let StreamPiece::Dropped(bytes) = piece {
+            // Nothing is known of what is gone, or is hidden already.
+            if !matches!(piece, StreamPiece::Kept(_)) {
                 let gap = kept.from + kept.bytes.len() as u64;
                 shown.take(&kept, &self.secrets.find(&kept.bytes, kept.begins));
-                shown.push(gap..gap + bytes, |part| {
-                    StreamPiece::Dropped(part.end - part.start)
+                shown.push(gap..gap + piece.span(), |part| {
+                    let bytes = part.end - part.start;
+                    match &piece {
+                        StreamPiece::Replaced { by, .. } => StreamPiece::Replaced {
+                            bytes,
+                            by: if part.start == gap {
+                                by.clone()
+                            } else {
+                                String::new()
+                            },
+                        },
+                        StreamPiece::Dropped(_) | StreamPiece::Kept(_) => {
+                            StreamPiece::Dropped(bytes)
+                        }
+                    }
                 });
             }
             kept.follow(piece);

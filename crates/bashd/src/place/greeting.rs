@@ -20,7 +20,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Bytes that a machine may print before an outpost speaks.
 const MOST_NOISE: usize = 4 * 1024 * 1024;
@@ -165,8 +165,10 @@ impl Greeter {
 
     /// Sends the program as long as it is asked for; `None` once the outpost is next.
     async fn prepare(&mut self, heard: &mut Vec<u8>) -> io::Result<Option<Spoken>> {
+        // What was sent may still be on its way when the last of it is written.
+        let mut way = Duration::ZERO;
         for _ in 0..=MOST_SENT {
-            let line = within(self.connect, self.line(heard)).await?;
+            let line = within(self.connect + way, self.line(heard)).await?;
             let words: Vec<&str> = line.split(' ').collect();
             match words[..] {
                 ["ready"] => return Ok(None),
@@ -178,7 +180,9 @@ impl Greeter {
                     let program = self.program.clone();
                     let fits = |own: &Arc<ProgramToSend>| system == "Linux" && own.is_for(machine);
                     if let Some(program) = program.filter(fits) {
+                        let begun = Instant::now();
                         self.send(&program, form == "gzip").await?;
+                        way = begun.elapsed();
                     } else {
                         let (system, machine) = (system.to_owned(), machine.to_owned());
                         self.stream.0.write_all(b"none\n").await?;

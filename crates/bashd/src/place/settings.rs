@@ -158,6 +158,9 @@ pub(crate) struct OrderSettings {
     auto_background: Option<Duration>,
     job_limits: JobLimits,
     longest_job: Duration,
+    /// Whether secrets of there are hidden in output, if not as the profile says.
+    #[serde(default)]
+    hides_secrets: Option<bool>,
     /// Whether `sh` will do where there is no bash, for profiles whose shell can be chosen.
     #[serde(default)]
     sh_will_do: bool,
@@ -185,6 +188,7 @@ impl OrderSettings {
             auto_background: config.auto_background,
             job_limits: config.jobs.limits,
             longest_job: config.jobs.max_time,
+            hides_secrets: config.secrets.output,
             sh_will_do: false,
         }
     }
@@ -219,6 +223,7 @@ impl OrderSettings {
         config.auto_background = self.auto_background;
         config.jobs.limits = self.job_limits;
         config.jobs.max_time = self.longest_job;
+        config.secrets.output = self.hides_secrets;
         config.ledger.enabled = false;
         config.feed = false;
         config.started_shells = 1;

@@ -31,6 +31,9 @@ pub(crate) struct StoredWish {
     range: Range,
     grep: Option<(String, usize)>,
     most: usize,
+    /// Whether it is for its user's own eyes, with what is secret there.
+    #[serde(default)]
+    pub(crate) is_raw: bool,
 }
 
 /// A part of an output that is stored at a place.
@@ -74,6 +77,15 @@ impl StoredWish {
             range: selection.range,
             grep: grep.map(|grep| (grep.pattern().to_owned(), grep.context)),
             most,
+            is_raw: false,
+        }
+    }
+
+    /// The same with every byte as the command wrote it.
+    pub(crate) fn raw(self) -> Self {
+        Self {
+            is_raw: true,
+            ..self
         }
     }
 

@@ -1,10 +1,12 @@
 //! Disks, shells, programs and clocks that are not what they should be.
 
 use super::{Far, error_of, whole};
+use crate::jobs_clock::Clock;
 use bashd::place::{PlaceKind, PlaceSettings};
-use bashd::{Reply, Request};
+use bashd::{Call, Reply, Request};
 use bashd_testkit::loudly;
 use bashd_testkit::processes::Process;
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -57,6 +59,19 @@ fn fault_14_a_full_disk_changes_no_status_and_no_count() {
         Request::new("echo x >more 2>/dev/null; cat more; exit 3"),
     );
     assert_eq!(reply.exit_code, Some(3), "{reply:?}");
+    // More than memory holds of it is lost, and counted.
+    let reply = far.run(&engine, Request::new("seq 1 3000000; exit 7"));
+    assert_eq!(
+        (reply.exit_code, reply.output_bytes, reply.output_lines),
+        (Some(7), 22_888_896, 3_000_000),
+        "{reply:?}"
+    );
+    assert!(reply.output.ends_with("3000000\n"), "{reply:?}");
+    // What can't be kept is refused, with the reason.
+    let job = far.run(&engine, Request::new("touch ran; sleep 60").background());
+    let error = error_of(&job);
+    assert!(error.contains("No space left"), "{error}");
+    assert!(job.job.is_none() && far.machine.running("sleep 60").is_empty());
 }
 
 #[test]
@@ -181,4 +196,57 @@ fn fault_20_a_clock_that_is_wrong_by_days_moves_no_deadline() {
             .iter()
             .for_each(Process::kill);
     }
+}
+
+#[test]
+fn fault_20_a_clock_that_jumps_moves_no_deadline_and_makes_no_time_up() {
+    let Some(far) = whole() else { return };
+    let Some(clock) = Clock::make(&far.home) else {
+        return loudly("no C compiler: places whose clock jumps are NOT tested here");
+    };
+    fs::copy(&clock.library, far.machine.file("/opt/clock.so")).unwrap();
+    let script = b"#!/bin/sh\nexport LD_PRELOAD=/opt/clock.so CLOCK_SHIFT=/opt/shift\nexec /opt/bashd \"$@\"\n";
+    put_program(&far, "/opt/jumping", script);
+    let shift = |seconds: &str| fs::write(far.machine.file("/opt/shift"), seconds).unwrap();
+    let engine = far.engine(with_bin("/opt/jumping"));
+    shift("0");
+    let job = far.run(&engine, Request::new("sleep 600").background());
+    assert!(job.job.is_some(), "{job:?}");
+    for seconds in ["-864000", "864000"] {
+        shift("0");
+        let begun = Instant::now();
+        let request = Request::new("touch begun; echo begun; sleep 60");
+        let request = request.timeout(Duration::from_secs(2));
+        let reply = far.run_and(&engine, request, || shift(seconds));
+        let took = begun.elapsed();
+        assert!(reply.timed_out && reply.output == "begun\n", "{reply:?}");
+        assert!(
+            took >= Duration::from_secs(2) && took < Duration::from_secs(5),
+            "{took:?}"
+        );
+        assert!((1900..5000).contains(&reply.wall_ms), "{reply:?}");
+        let reply = far.run(&engine, Request::new("date +%s"));
+        let there: u64 = reply.output.trim().parse().unwrap();
+        let here = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let apart = there.abs_diff(here.unwrap().as_secs());
+        assert!(
+            apart.abs_diff(864_000) < 60,
+            "its clock did not jump: {apart}"
+        );
+    }
+    // The job began ten days from now, by the clock of there: nobody can say how old it is.
+    shift("-864000");
+    let ask = |asked: serde_json::Value| {
+        let defaults = Request::new("").profile("default");
+        let reply = far.wait(engine.job(Call::json(asked.to_string(), defaults)));
+        assert!(!reply.is_error, "{reply:?}");
+        reply
+    };
+    let told = ask(json!({"action": "wait", "job": "far:bg_1", "timeout": 0.1}));
+    assert_eq!(
+        told.result["jobs"][0]["job"]["age_ms"], 0,
+        "{:?}",
+        told.result
+    );
+    ask(json!({"action": "kill", "job": "far:bg_1"}));
 }

@@ -4,13 +4,15 @@
 
 use super::{Far, error_of, wait_until, whole};
 use bashd::place::{PlaceKind, PlaceSettings};
-use bashd::{Engine, Request};
+use bashd::{Call, Engine, Request};
 use bashd_testkit::processes::Process;
+use serde_json::json;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The directories that are looked at, in that order, but for one that is configured.
 const DIRECTORIES: [&str; 4] = [
@@ -200,6 +202,67 @@ fn fault_18_what_is_sent_needs_nothing_of_the_machine() {
 }
 
 #[test]
+fn a_program_that_is_on_its_way_for_longer_than_an_answer_may_take_arrives() {
+    let Some(far) = whole() else { return };
+    let program = program(&far);
+    // It is pressed to less than half, which takes six seconds then.
+    let rate = fs::metadata(&program).unwrap().len() * 8 / 1000 * 2 / 5 / 6;
+    let Some(()) = far.machine.narrow(&format!("{rate}kbit")) else {
+        return;
+    };
+    let engine = engine(&far, &program, |place| {
+        place.connect = Duration::from_secs(2);
+    });
+    let begun = Instant::now();
+    // None of it is the command's time.
+    let request = Request::new("echo arrived; exit 7").timeout(Duration::from_secs(2));
+    let reply = far.run(&engine, request);
+    assert_eq!(
+        (reply.exit_code, &*reply.output),
+        (Some(7), "arrived\n"),
+        "{reply:?}"
+    );
+    let took = begun.elapsed();
+    assert!(
+        took > Duration::from_secs(4),
+        "the wire is not narrow: {took:?}"
+    );
+}
+
+#[test]
+fn fault_23_jobs_that_another_build_began_are_read_and_ended() {
+    let Some(far) = whole() else { return };
+    let first = program(&far);
+    let begun = {
+        let engine = engine(&far, &first, |_| {});
+        far.run(&engine, Request::new("echo on; sleep 600").background())
+    };
+    assert!(begun.text.contains("far:bg_1"), "{begun:?}");
+    let second = far.home.home().join("other-build");
+    fs::copy(&first, &second).unwrap();
+    let mut opened = fs::File::options().append(true).open(&second).unwrap();
+    opened.write_all(b"x").unwrap();
+    drop(opened);
+    let engine = engine(&far, &second, |_| {});
+    assert_eq!(far.run(&engine, Request::new("exit 7")).exit_code, Some(7));
+    let outposts = far.machine.running("outpost --serve").len();
+    assert_eq!(
+        outposts, 2,
+        "each build has one, as long as it has something to do"
+    );
+    let ask = |action: &str| {
+        let asked = json!({"action": action, "job": "far:bg_1"}).to_string();
+        let defaults = Request::new("").profile("default");
+        let reply = far.wait(engine.job(Call::json(asked, defaults)));
+        assert!(!reply.is_error, "{reply:?}");
+        reply.text
+    };
+    assert!(ask("output").contains("on\n"));
+    assert!(ask("kill").contains("signal 15"));
+    assert!(far.machine.running("sleep 600").is_empty());
+}
+
+#[test]
 fn a_hundred_connects_leave_one_outpost_and_that_leaves_when_it_is_idle() {
     let Some(far) = whole() else { return };
     let idle = |place: &mut PlaceSettings| place.idle = Some(Duration::from_secs(1));
@@ -245,12 +308,13 @@ fn fault_28_a_machine_that_ends_jobs_at_logout_says_so() {
         "{facts:?}"
     );
     far.configure("");
-    for words in [&["places", "--json"][..], &["places", "check", "far"]] {
+    for (words, said) in [
+        (&["places"][..], "they end"),
+        (&["places", "--json"], "\"survives_logout\":false"),
+        (&["places", "check", "far"], "KillUserProcesses"),
+    ] {
         let shown = far.any_bashd(words).run();
         let text = shown.out() + &shown.err();
-        assert!(
-            text.contains("\"survives_logout\":false") || text.contains("KillUserProcesses"),
-            "{text}"
-        );
+        assert!(text.contains(said), "{text}");
     }
 }

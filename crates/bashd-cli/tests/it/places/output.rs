@@ -47,7 +47,9 @@ const CUT: &str = "n=$(cat \"$TMPDIR/count\" 2>/dev/null || echo 0); \
 
 #[test]
 fn output_that_can_not_be_brought_here_stays_there_and_is_not_lost() {
-    let carrier = [&["bash", "-c", CUT, "sh"], &carrier()[..]].concat();
+    // Nobody comes back to say that he has everything.
+    let patient = ["--orphaned", "0.3"];
+    let carrier = [&["bash", "-c", CUT, "sh"], &carrier()[..], &patient].concat();
     let home =
         home_with(&carrier, "").keeping_in_state(&["outpost", "places", "runs", "artifacts"]);
     let reply = reply_of(&on(&home, &["--json", "seq 1 100000; exit 7"]).run());
@@ -68,6 +70,22 @@ fn output_that_can_not_be_brought_here_stays_there_and_is_not_lost() {
     let read = crate::shown(&home, &["artifact", "read", id]);
     let whole: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
     assert_eq!(read.out(), whole, "{}", read.err());
+    // What is longer is not brought here at all: its ends are all that is read, and came along.
+    fs::remove_file(home.tmp().join("count")).unwrap();
+    fs::remove_file(home.tmp().join("open")).unwrap();
+    let reply = reply_of(&on(&home, &["--json", "seq 1 400000; exit 7"]).run());
+    assert_eq!(
+        (&reply["exit_code"], &reply["output_lines"]),
+        (&Value::from(7), &Value::from(400_000)),
+        "{reply}"
+    );
+    assert!(
+        reply["text"].as_str().unwrap().contains("\n400000\n"),
+        "{reply}"
+    );
+    let count = fs::read_to_string(home.tmp().join("count")).unwrap();
+    assert_eq!(count.trim(), "1", "nothing was asked for after the end");
+    fs::write(home.tmp().join("open"), "").unwrap();
     for left in ["open", "count"] {
         fs::remove_file(home.tmp().join(left)).unwrap();
     }

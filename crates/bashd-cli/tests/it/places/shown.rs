@@ -42,6 +42,10 @@ fn places_are_shown_with_what_they_are_like_or_why_they_are_not_reached() {
     assert!(
         there["round_trip_ms"].as_f64().unwrap() > 0.0 && there["free_bytes"].as_u64() > Some(0)
     );
+    assert!(there["load"].as_f64() >= Some(0.0) && there["processors"].as_u64() > Some(0));
+    assert_eq!((&there["runs"], &there["jobs"]), (&json!(0), &json!(0)));
+    assert!(there["build"].is_string() && there.get("survives_logout").is_some());
+    assert_eq!(there["trees"], "subreaper and pidfd");
 }
 
 #[test]

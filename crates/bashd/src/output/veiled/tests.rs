@@ -162,3 +162,26 @@ fn lines_keep_their_numbers() {
     let (text, _) = shown(view.source().read(0..27).unwrap());
     assert_eq!(text, "one\n[secret IT, 16 characters]\n\nfour\n");
 }
+
+/// A place hides what it knows, and whoever asked for its output what he knows.
+#[test]
+fn what_is_hidden_already_stays_hidden_and_what_is_around_it_is_looked_through() {
+    let text = "a one-of-there-7 b two-of-here-8 c one-of-there-7two-of-here-8\n";
+    let veil = |value: &str| Veil::over(known(&[value.to_owned()]));
+    let source = Fixed::new(text.as_bytes());
+    let (there, here) = (veil("one-of-there-7"), veil("two-of-here-8"));
+    let from_there = View::of(&source, &there);
+    let view = View::of(from_there.source(), &here);
+    let (one, two) = ("[secret IT, 14 characters]", "[secret IT, 13 characters]");
+    let expected = format!("a {one} b {two} c {one}{two}\n");
+    for step in 1..source.len() {
+        let (mut pieces, mut at) = (Vec::new(), 0);
+        while at < source.len() {
+            let upto = (at + step).min(source.len());
+            pieces.extend(view.source().read(at..upto).unwrap());
+            at = upto;
+        }
+        let (text, span) = shown(pieces);
+        assert_eq!((&*text, span), (&*expected, source.len()), "{step}");
+    }
+}

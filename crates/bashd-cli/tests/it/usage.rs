@@ -178,7 +178,7 @@ fn bad_usage_is_125_on_stderr() {
     }
 }
 
-/// Every message names the next step: a hint, how it is used, or the help that the parser points to.
+/// Every message names the next step: a hint, how it is used, or the parser's help.
 fn says_what_to_do(message: &str) {
     let next = ["hint: ", "try '--help'", "Usage: "];
     let says = next.iter().any(|next| message.contains(next));

@@ -179,7 +179,8 @@ fn taped(messages: &[Value]) -> Vec<Value> {
     let path = directory.path().join("tape");
     let recorder =
         TapeRecorder::create(&path, TapedProtocol::Mcp, KnownSecrets::default()).unwrap();
-    let lines: String = messages.iter().map(|line| format!("{line}\n")).collect();
+    let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
+    let lines = lines.join("\n") + "\n";
     let mut heard = TapedIn(lines.as_bytes(), Arc::new(recorder));
     heard.read_to_end(&mut Vec::new()).unwrap();
     heard.1.finish();

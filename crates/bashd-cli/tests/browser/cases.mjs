@@ -114,6 +114,9 @@ const cases = {
   async seek() {
     const bytes = 1024 ** 3;
     bashd(["--set", "jobs.output_bytes=2GiB", "run", "--background", `echo FIRST; yes 'abcdefghijklmnopqrstuvwxyz 0123456789' | head -c ${bytes}; echo; echo LAST; sleep 300`]);
+    // A gibibyte takes a busy machine longer than any answer of the page.
+    const written = () => JSON.parse(bashd(["jobs", "show", "bg_1", "--json"])).output_bytes;
+    await until(() => written() > bytes, () => `${written()} bytes`, 90000);
     await withPage(async ({ page }) => {
       await openRun(page, "echo FIRST");
       await until(async () => /1 GiB of 1 GiB/.test(await textOf(page, "#run-where")), () => "no end");

@@ -75,12 +75,12 @@ export function job(command, words = []) {
 }
 
 /** Waits for something to be so. */
-export async function until(isSo, why = () => "") {
+export async function until(isSo, why = () => "", limit = LIMIT) {
   const begun = Date.now();
   for (;;) {
     const found = await isSo();
     if (found) return found;
-    if (Date.now() - begun > LIMIT) throw new Error(`not in time: ${isSo}\n${why()}`);
+    if (Date.now() - begun > limit) throw new Error(`not in time: ${isSo}\n${why()}`);
     await new Promise((done) => setTimeout(done, 25));
   }
 }

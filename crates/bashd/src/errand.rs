@@ -15,6 +15,7 @@
 //! ([`serve_from_here`]): asking a keeper that may be stopped, ending what a killed one left.
 
 use crate::near;
+use bashd_keeper::os::tree;
 use rustix::process::Pid;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -150,18 +151,48 @@ pub(crate) async fn go<T: Send + 'static>(
     go_to(near::mount_of(path), step).await
 }
 
-/// Has a step done that starts a program: until it is found and loaded, its starter waits.
+/// Has a step done that starts a program: until it is found and loaded, its starter waits. If
+/// nobody waits any more, what can't load its program is ended.
 pub(crate) async fn start<T: Send + 'static>(
     program: &str,
-    step: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ErrandFailure> {
+    step: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     // A bare name is looked for in many directories: each name has room of its own, as a mount has.
     let place = if program.contains('/') {
         near::mount_of(Path::new(program))
     } else {
         program.into()
     };
-    go_to(place, step).await
+    let starting = StartUnderWay::default();
+    let (thread, called_back) = (Arc::clone(&starting.thread), starting.called_back.clone());
+    let step = move || {
+        thread.store(own_thread(), Ordering::SeqCst);
+        let started = called_back.check().and_then(|()| step());
+        thread.store(0, Ordering::SeqCst);
+        started
+    };
+    go_to(place, step).await.map_err(io::Error::from)?
+}
+
+/// A caller that waits until a program has started.
+#[derive(Default)]
+struct StartUnderWay {
+    called_back: CalledBack,
+    /// The thread that starts it, while it does.
+    thread: Arc<AtomicI32>,
+}
+
+impl Drop for StartUnderWay {
+    fn drop(&mut self) {
+        self.called_back.0.store(true, Ordering::SeqCst);
+        if let Some(thread) = Pid::from_raw(self.thread.load(Ordering::SeqCst)) {
+            tree::kill_children_of_thread(thread);
+        }
+    }
+}
+
+fn own_thread() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 async fn go_to<T: Send + 'static>(
@@ -236,10 +267,7 @@ async fn send<T: Send + 'static>(
     let builder = thread::Builder::new().name(NAME.to_owned());
     let started = builder.stack_size(STACK).spawn(move || {
         let _places = places;
-        thread.store(
-            rustix::thread::gettid().as_raw_nonzero().get(),
-            Ordering::Relaxed,
-        );
+        thread.store(own_thread(), Ordering::Relaxed);
         // The caller may be gone.
         let _ = bring.send(step(&called_back));
     });

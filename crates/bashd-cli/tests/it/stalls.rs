@@ -175,6 +175,48 @@ fn what_a_call_only_names_costs_nobody_else() {
     }
 }
 
+/// The program that leads to a place, and the one that is sent there, are found and loaded before
+/// anything else: they may be what does not answer.
+#[test]
+fn a_program_of_a_place_that_does_not_answer_costs_only_who_goes_there() {
+    let home = Home::new().keeping_in_state(&["places"]);
+    let hung = home.workspace().join("hung");
+    let places = format!(
+        "[places.carried]\nkind = \"pipe\"\ncommand = [\"{0}/carrier\"]\nconnect_seconds = 2\n\
+         [places.sent]\nkind = \"ssh\"\nhost = \"nowhere.invalid\"\nprogram = \"{0}/outpost\"\n\
+         connect_seconds = 2\n",
+        hung.display()
+    );
+    fs::write(home.config().join("config.toml"), places).unwrap();
+    let Some(mut client) = client_with(&home, HUNG, &[]) else {
+        return;
+    };
+    works(&mut client, "before");
+    let begun = Instant::now();
+    for (place, told) in [("carried", "did not start within"), ("sent", "timed out")] {
+        let asked = json!({"command": "true", "on": place, "timeout": 20});
+        client.say(&call(place, &asked));
+        for number in 0..8 {
+            let one = Instant::now();
+            client.ask(&json!({"id": format!("{place}-{number}"), "type": "schema"}));
+            let took = one.elapsed();
+            assert!(took < Duration::from_secs(1), "{place}: {took:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        works(&mut client, &format!("beside {place}"));
+        let answer = client.response(place);
+        let error = answer["data"]["error"].as_str().unwrap_or_default();
+        assert!(error.contains(told), "{answer}");
+    }
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    // What could not load its program was ended; who reads the other one waits, and is told.
+    let threads = threads(client.child.id());
+    let stuck = threads.iter().filter(|name| *name == "bashd-hung").count();
+    assert_eq!(stuck, 1, "{threads:?}");
+    client.close();
+}
+
 /// Where `local://` leads is configured, and may be what does not answer.
 #[test]
 fn a_root_of_addresses_that_does_not_answer_costs_only_the_call_that_names_one() {

@@ -400,7 +400,7 @@ impl FarPlace {
             known
         } else {
             let file = self.allocation_file(&key);
-            let read = errand::read(move |_| fs::read_to_string(file).ok()).await;
+            let read = errand::wait(move |_| fs::read_to_string(file).ok()).await;
             let job = read.ok().flatten().and_then(|job| job.trim().parse().ok());
             let job = job.ok_or_else(none)?;
             let told = self.look(job, false).await.ok().flatten();

@@ -63,7 +63,7 @@ impl Carrier {
             let text = format!("it did not start within {} s", most.as_secs());
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         };
-        Ok((started.map_err(io::Error::from)??, (to_it, from_it)))
+        Ok((started?, (to_it, from_it)))
     }
 
     /// Starts it with this stdin and stdout, in a process group of its own: a key at our terminal

@@ -417,7 +417,9 @@ impl FarPlace {
 
     async fn has_seen(&self, house: &House<'_>) -> bool {
         let file = self.seen_file(house);
-        errand::read(move |_| file.exists()).await.unwrap_or(false)
+        // Who reads output waits for the place itself, so the threads that read may all be taken.
+        let looking = errand::wait(move |_| file.exists());
+        looking.await.unwrap_or(false)
     }
 
     fn note_seen(&self, house: &House<'_>) {

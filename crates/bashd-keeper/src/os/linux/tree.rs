@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
 /// What `/proc/PID/stat` says.
@@ -124,11 +125,8 @@ fn children_listed(pid: Pid) -> Option<Vec<Pid>> {
         return Some(found); // it is gone
     };
     for task in tasks.flatten() {
-        match fs::read_to_string(task.path().join("children")) {
-            Ok(list) => found.extend(
-                list.split_ascii_whitespace()
-                    .filter_map(|pid| Pid::from_raw(pid.parse().ok()?)),
-            ),
+        match children_of_task(&task.path()) {
+            Ok(children) => found.extend(children),
             Err(error) if error.kind() == io::ErrorKind::NotFound && task.path().exists() => {
                 return None;
             }
@@ -136,6 +134,23 @@ fn children_listed(pid: Pid) -> Option<Vec<Pid>> {
         }
     }
     Some(found)
+}
+
+fn children_of_task(task: &Path) -> io::Result<Vec<Pid>> {
+    let list = fs::read_to_string(task.join("children"))?;
+    let pids = list.split_ascii_whitespace();
+    Ok(pids
+        .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+        .collect())
+}
+
+/// Ends the processes that a thread of ours has started and not waited for, such as one that can't
+/// load its program. Nobody else can have their numbers before that.
+pub fn kill_children_of_thread(thread: Pid) {
+    let task = format!("/proc/self/task/{}", thread.as_raw_nonzero());
+    for child in children_of_task(Path::new(&task)).unwrap_or_default() {
+        let _ = rustix::process::kill_process(child, Signal::KILL);
+    }
 }
 
 /// Every process that can be seen.

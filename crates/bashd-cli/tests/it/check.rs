@@ -290,6 +290,23 @@ fn a_profile_without_rules_says_so_once() {
     assert_eq!(run(&["--profile", "phoenix"]) + &run(&[]), "");
 }
 
+/// Each server on a state of its own, with a client that is gone at once.
+#[test]
+fn servers_say_once_that_a_profile_has_no_rules() {
+    for server in ["mcp", "rpc", "acp"] {
+        let home = Home::new();
+        let serve = |profile: &str| {
+            let transcript = bashd(&home, &[server, "--profile", profile])
+                .stdin("")
+                .run();
+            transcript.err().matches("has no rules of its own").count()
+        };
+        assert_eq!([serve("voice"), serve("voice")], [1, 0], "{server}");
+        assert_eq!([serve("default"), serve("phoenix")], [0, 0], "{server}");
+        assert_eq!(serve("harness"), 1, "{server}: each profile has its own");
+    }
+}
+
 #[test]
 fn run_takes_the_same_flags() {
     let home = Home::new();
@@ -318,6 +335,30 @@ fn run_takes_the_same_flags() {
     let reply: Value = serde_json::from_slice(&turned_back.stdout).unwrap();
     assert_eq!(reply["denied"]["suggested_tool"], "read");
     assert_eq!(turned_back.code(), Some(126));
+}
+
+/// Odd blanks, a project elsewhere, what a shell would read otherwise than it is written.
+#[test]
+fn check_refuses_in_safe_mode_what_run_refuses() {
+    let home = Home::new();
+    let odd = [
+        "ls\u{a0}-la",
+        "git\u{b}status",
+        "ls \u{2028}x",
+        "ls\0 -la",
+        "xcodebuild test -project /other/A.xcodeproj -scheme A",
+    ];
+    for command in odd {
+        let question = json!({ "id": 1, "command": command }).to_string();
+        let input = json!({ "command": command }).to_string();
+        let asked = bashd(&home, &["check", "--safe-mode", "strict", "-"]).stdin(question + "\n");
+        let ran = bashd(&home, &["run", "--safe-mode", "strict", "--input", "-"]).stdin(input);
+        let asked = asked.run();
+        assert_eq!(asked.code(), Some(126), "{command:?}: {}", asked.block());
+        let ran = ran.run();
+        let is_refused = matches!(ran.code(), Some(125 | 126));
+        assert!(is_refused, "{command:?}: {}", ran.block());
+    }
 }
 
 #[test]

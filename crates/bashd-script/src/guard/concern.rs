@@ -234,6 +234,11 @@ impl<'a> Suspects<'a> {
         self.list.iter()
     }
 
+    /// Whether the rule with this bit is about any of them, or looks for something that is there.
+    pub(super) fn has_any_of(&self, bit: u64) -> bool {
+        self.rules & (bit | whole_bit(bit)) != 0
+    }
+
     /// Those that the rule with this bit is about, one by one.
     pub(super) fn about(&self, bit: u64) -> impl Iterator<Item = &Suspect<'a>> {
         let bit = bit & self.rules;

@@ -1,8 +1,8 @@
 //! `no_broken_access`: takes accounts, protection, scheduled work or traces away.
 
+use super::code_parts::{CodeParts, code_has};
 use super::concern::{ProgramCall, Sought, WholeConcern};
 use super::no_dangerous_rm::resolved;
-use super::no_pipe_to_shell::code_has;
 use super::options::operands;
 use super::paths::PathStart;
 use super::pipelines::{feeds, near};
@@ -349,8 +349,9 @@ fn replaces_crontab(script: &Script, sought: Sought<'_>) -> Option<(Decision, Sp
         };
         // What is added to the list, but starts with the machine or comes from elsewhere.
         let is_odd = |other: &SimpleCommand| {
-            let signs = ["@reboot", "/tmp/", "/dev/shm/", "curl ", "wget ", "base64"];
-            is_printed(other) && code_has(other, &signs)
+            const SIGNS: CodeParts =
+                CodeParts::new(&["@reboot", "/tmp/", "/dev/shm/", "curl ", "wget ", "base64"]);
+            is_printed(other) && code_has(other, &SIGNS)
         };
         let near = near(script, *at);
         let replaces = is_typed() || near.iter().any(is_printed);

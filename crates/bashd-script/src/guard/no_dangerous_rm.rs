@@ -1,5 +1,6 @@
 //! `no_dangerous_rm`: deletes the system, a home, a repository, or everything here.
 
+use super::code_parts::{CodeParts, code_has};
 use super::concern::{ProgramCall, WholeConcern};
 use super::options::{has_short, is_long, operands};
 use super::paths::{Path, PathStart, could_match, matches_all_names};
@@ -49,17 +50,18 @@ pub(super) const RULE: Rule = Rule {
             Concern::Programs {
                 names: &["powershell", "pwsh", "cmd", "cmd.exe", "powershell.exe"],
                 judge: |call| {
-                    let has =
-                        |parts: &[&str]| super::no_pipe_to_shell::code_has(call.command, parts);
-                    let removes = has(&[
-                        "Remove-Item",
-                        "rd /s",
-                        "del /f",
-                        "rmdir /s",
-                        "Format-Volume",
-                        "format c:",
-                        "Clear-Disk",
-                    ]);
+                    let removing = const {
+                        &CodeParts::new(&[
+                            "Remove-Item",
+                            "rd /s",
+                            "del /f",
+                            "rmdir /s",
+                            "Format-Volume",
+                            "format c:",
+                            "Clear-Disk",
+                        ])
+                    };
+                    let removes = code_has(call.command, removing);
                     let words = call.words.iter().filter_map(Word::known);
                     let text: Vec<&str> = words.collect();
                     let text = text.join(" ");

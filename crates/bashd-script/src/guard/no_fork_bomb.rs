@@ -1,7 +1,7 @@
 //! `no_fork_bomb`: a function or script that starts itself twice, in the background.
 
+use super::code_parts::{CodeParts, code_has};
 use super::concern::{Sign, Sought, WholeConcern};
-use super::no_pipe_to_shell::code_has;
 use super::pipelines::{INTERPRETERS, SHELLS, is_interpreter};
 use super::{Decision, Rule, RuleJudge};
 use crate::script::{CommandOrigin, Construct, Script, SimpleCommand, Span, WordPart};
@@ -103,26 +103,34 @@ fn by_code(sought: Sought<'_>) -> Option<Span> {
         command.name().is_some_and(is_interpreter)
             && (code_has(
                 command,
-                &[
-                    "fork while",
-                    "while(1){fork",
-                    "loop{fork",
-                    "loop { fork",
-                    "fork() while",
-                ],
-            ) || code_has(command, &["os.fork()", "fork()", "fork;"])
-                && code_has(command, &["while", "loop", "for(;;)"])
-                && code_has(
-                    command,
-                    &[
+                const {
+                    &CodeParts::new(&[
+                        "fork while",
+                        "while(1){fork",
+                        "loop{fork",
+                        "loop { fork",
+                        "fork() while",
+                    ])
+                },
+            ) || code_has(
+                command,
+                const { &CodeParts::new(&["os.fork()", "fork()", "fork;"]) },
+            ) && code_has(
+                command,
+                const { &CodeParts::new(&["while", "loop", "for(;;)"]) },
+            ) && code_has(
+                command,
+                const {
+                    &CodeParts::new(&[
                         "while True",
                         "while 1",
                         "while(1)",
                         "while True:",
                         "loop",
                         "for(;;)",
-                    ],
-                ))
+                    ])
+                },
+            ))
     };
     let mut commands = sought.commands().map(|(_, command)| command);
     commands.find(forks).map(|command| command.span)

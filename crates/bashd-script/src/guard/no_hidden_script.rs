@@ -1,12 +1,12 @@
 //! `no_hidden_script`: a script, a command's name or a target that is decoded only when it runs.
 
+use super::code_parts::{CodeParts, code_has};
 use super::concern::{Sign, Sought, WholeConcern};
-use super::no_pipe_to_shell::code_has;
 use super::options::{has_short, is_long, operands};
 use super::paths::Path;
 use super::pipelines::{
-    INTERPRETERS, RUNNERS, SHELLS, feeds, has_unknown, holds, is_interpreter, is_substituted,
-    may_run, near, runs_input,
+    INTERPRETERS, RUNNERS, SHELLS, feeds, has_unknown, holds, is_interpreter, is_shell,
+    is_substituted, may_run, near, runs_input,
 };
 use super::{Decision, Rule, RuleJudge, trees};
 use crate::script::{
@@ -91,35 +91,39 @@ fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
 fn runs_decoded_code(command: &SimpleCommand) -> bool {
     let is_code = command
         .name()
-        .is_some_and(|name| is_interpreter(name) && !SHELLS.contains(&name));
+        .is_some_and(|name| is_interpreter(name) && !is_shell(name));
     is_code
         && code_has(
             command,
-            &[
-                "b64decode",
-                "decode_base64",
-                "base64_decode",
-                "'base64')",
-                "\"base64\")",
-                "atob(",
-                "fromhex(",
-                "unhexlify(",
-                "Base64.decode64",
-                "rot13",
-                "zlib.decompress",
-            ],
+            const {
+                &CodeParts::new(&[
+                    "b64decode",
+                    "decode_base64",
+                    "base64_decode",
+                    "'base64')",
+                    "\"base64\")",
+                    "atob(",
+                    "fromhex(",
+                    "unhexlify(",
+                    "Base64.decode64",
+                    "rot13",
+                    "zlib.decompress",
+                ])
+            },
         )
         && code_has(
             command,
-            &[
-                "exec(",
-                "eval(",
-                "eval ",
-                "os.system(",
-                "subprocess.",
-                "execSync(",
-                "new Function",
-            ],
+            const {
+                &CodeParts::new(&[
+                    "exec(",
+                    "eval(",
+                    "eval ",
+                    "os.system(",
+                    "subprocess.",
+                    "execSync(",
+                    "new Function",
+                ])
+            },
         )
 }
 
@@ -127,7 +131,7 @@ fn runs_decoded_code(command: &SimpleCommand) -> bool {
 fn runs_decoded_file(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
     let is_shell = command
         .name()
-        .is_some_and(|name| SHELLS.contains(&name) || matches!(name, "source" | "."));
+        .is_some_and(|name| is_shell(name) || matches!(name, "source" | "."));
     let Some(file) = operands(command.arguments()).next().and_then(Word::known) else {
         return false;
     };
@@ -143,7 +147,7 @@ fn runs_decoded_file(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
 
 /// `bash <&3`, `bash /dev/fd/3`: what an earlier command has opened.
 fn reads_descriptor(command: &SimpleCommand) -> bool {
-    let is_shell = command.name().is_some_and(|name| SHELLS.contains(&name));
+    let is_shell = command.name().is_some_and(is_shell);
     let is_high = |text: &str| matches!(text.parse::<u8>(), Ok(3..));
     let by_redirect = command.redirects.iter().any(|redirect| {
         redirect.operator == RedirectOperator::DuplicateInput

@@ -1,5 +1,6 @@
 //! `no_pipe_to_shell`: runs what the network sends, unread.
 
+use super::code_parts::{CodeParts, code_has};
 use super::concern::{ProgramCall, Sought, WholeConcern};
 use super::options::operands;
 use super::pipelines::{
@@ -233,40 +234,38 @@ fn fetches_by_code(command: &SimpleCommand) -> bool {
     is_interpreter
         && code_has(
             command,
-            &[
-                "urlopen(",
-                "requests.get(",
-                "urllib",
-                "LWP::Simple",
-                "open-uri",
-                "Net::HTTP",
-                "fetch(",
-                "file_get_contents('http",
-                "DownloadString",
-                "iwr ",
-                "Invoke-WebRequest",
-            ],
+            const {
+                &CodeParts::new(&[
+                    "urlopen(",
+                    "requests.get(",
+                    "urllib",
+                    "LWP::Simple",
+                    "open-uri",
+                    "Net::HTTP",
+                    "fetch(",
+                    "file_get_contents('http",
+                    "DownloadString",
+                    "iwr ",
+                    "Invoke-WebRequest",
+                ])
+            },
         )
 }
 
 fn runs_code(command: &SimpleCommand) -> bool {
     code_has(
         command,
-        &[
-            "exec(",
-            "eval(",
-            "os.system(",
-            "subprocess",
-            "system(",
-            "IEX",
-            "iex",
-            "child_process",
-        ],
+        const {
+            &CodeParts::new(&[
+                "exec(",
+                "eval(",
+                "os.system(",
+                "subprocess",
+                "system(",
+                "IEX",
+                "iex",
+                "child_process",
+            ])
+        },
     )
-}
-
-/// Whether a word of an interpreter's call has one of these texts in it.
-pub(super) fn code_has(command: &SimpleCommand, parts: &[&str]) -> bool {
-    let mut words = command.arguments().iter().filter_map(Word::known);
-    words.any(|text| parts.iter().any(|part| text.contains(part)))
 }

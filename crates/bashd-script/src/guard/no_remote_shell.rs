@@ -1,9 +1,9 @@
 //! `no_remote_shell`: gives somebody elsewhere a shell on this machine.
 
+use super::code_parts::{CodeParts, code_has};
 use super::concern::{ProgramCall, Sign, Sought, WholeConcern};
-use super::no_pipe_to_shell::code_has;
 use super::options::has_short;
-use super::pipelines::{INTERPRETERS, SHELLS, feeds, near};
+use super::pipelines::{INTERPRETERS, SHELLS, feeds, is_shell, near};
 use super::{Concern, Decision, Rule, RuleJudge};
 use crate::script::{Redirect, Script, SimpleCommand, Span, Word};
 
@@ -107,29 +107,33 @@ pub(super) const RULE: Rule = Rule {
 fn by_code(call: &ProgramCall<'_>) -> Decision {
     let connects = code_has(
         call.command,
-        &[
-            "socket",
-            "TCPSocket",
-            "fsockopen",
-            "net.connect",
-            "net.Socket",
-            "/inet/tcp/",
-            "IO::Socket",
-        ],
+        const {
+            &CodeParts::new(&[
+                "socket",
+                "TCPSocket",
+                "fsockopen",
+                "net.connect",
+                "net.Socket",
+                "/inet/tcp/",
+                "IO::Socket",
+            ])
+        },
     );
     let gives = code_has(
         call.command,
-        &[
-            "pty.spawn",
-            "dup2",
-            "/bin/sh",
-            "/bin/bash",
-            "exec(",
-            "child_process",
-            "cmd.exe",
-            "subprocess",
-            "IO.popen",
-        ],
+        const {
+            &CodeParts::new(&[
+                "pty.spawn",
+                "dup2",
+                "/bin/sh",
+                "/bin/bash",
+                "exec(",
+                "child_process",
+                "cmd.exe",
+                "subprocess",
+                "IO.popen",
+            ])
+        },
     );
     Decision::deny_if(connects && gives)
 }
@@ -149,7 +153,7 @@ fn judge(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
     let is_shell = |command: &SimpleCommand| {
         command
             .name()
-            .is_some_and(|name| SHELLS.contains(&name) || INTERPRETERS.contains(&name))
+            .is_some_and(|name| is_shell(name) || INTERPRETERS.contains(&name))
     };
     let connects = |command: &&SimpleCommand| {
         let mut redirects = command.redirects.iter();

@@ -1,13 +1,13 @@
 //! `no_secret_upload`: sends keys, credentials or the environment somewhere else.
 
+use super::code_parts::CodeParts;
 use super::concern::{Sign, Sought, WholeConcern};
 use super::options::has_short;
 use super::pipelines::{INTERPRETERS, feeds, has_unknown, holds, is_interpreter, may_be_fed, near};
 use super::secrets::{Carried, SIGNING, VARIABLES, given_by, names_key, of_path, shows_key};
 use super::{Concern, Decision, Rule, RuleJudge};
 use crate::script::{
-    Beginnings, CommandOrigin, Construct, RedirectOperator, Script, SimpleCommand, Span, Word,
-    WordPart,
+    CommandOrigin, Construct, RedirectOperator, Script, SimpleCommand, Span, Word, WordPart,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -229,7 +229,7 @@ fn of_push(script: &Script, last: usize, carried: &Carried<'_>) -> Decision {
 const MOST_BEFORE_PUSH: usize = 32;
 
 /// Parts of code that sends something.
-const SENDING_CODE: &[&str] = &[
+static SENDING_CODE: CodeParts = CodeParts::new(&[
     "requests.post(",
     "requests.put(",
     "requests.get(",
@@ -257,7 +257,7 @@ const SENDING_CODE: &[&str] = &[
     "TCPSocket",
     "curl_init",
     "fsockopen(",
-];
+]);
 
 /// Code in an interpreter's words, or in what it is given to read.
 fn code(command: &SimpleCommand) -> impl Iterator<Item = &str> {
@@ -277,26 +277,7 @@ fn code(command: &SimpleCommand) -> impl Iterator<Item = &str> {
 
 fn sends_by_code(command: &SimpleCommand) -> bool {
     let is_interpreter = command.name().is_some_and(is_interpreter);
-    is_interpreter && code(command).any(is_sending_code)
-}
-
-/// How the parts of code that sends something begin: code is asked at each of its letters.
-static SENDING_BEGINNINGS: Beginnings = Beginnings::NONE.and(SENDING_CODE);
-
-/// Likewise by their third and fourth letters: two alone are in most code.
-static SENDING_GO_ON: Beginnings = Beginnings::NONE.and_after(2, SENDING_CODE);
-
-fn is_sending_code(code: &str) -> bool {
-    let may_begin = |at: &usize| {
-        let rest = code.as_bytes().get(*at..).unwrap_or_default();
-        SENDING_BEGINNINGS.may_begin(rest)
-            && (rest.get(2..)).is_some_and(|rest| SENDING_GO_ON.may_begin(rest))
-    };
-    let mut places = (0..code.len()).filter(may_begin);
-    places.any(|at| {
-        let rest = code.get(at..).unwrap_or_default();
-        SENDING_CODE.iter().any(|part| rest.starts_with(part))
-    })
+    is_interpreter && code(command).any(|code| SENDING_CODE.are_in(code))
 }
 
 /// `requests.post(url, data=open('~/.ssh/id_rsa'))`,

@@ -1,6 +1,7 @@
 //! Who feeds whom in a script: pipelines, substitutions, interpreters that run what they read.
 
-use crate::script::{Construct, Script, SimpleCommand, Word, WordPart};
+use crate::script::{Beginnings, Construct, NameSet, Script, SimpleCommand, Word, WordPart};
+use std::sync::LazyLock;
 
 /// Programs that run a script in a shell's language.
 pub(super) const SHELLS: [&str; 10] = [
@@ -84,7 +85,7 @@ pub(super) fn runs_input(runner: &SimpleCommand) -> bool {
 /// `xargs sh -c`, `xargs -I{} sh -c {}`
 fn runs_lines(words: &[Word]) -> bool {
     let mut known = words.iter().filter_map(Word::known);
-    let has_shell = known.any(|text| SHELLS.contains(&text));
+    let has_shell = known.any(is_shell);
     let Some((last, before)) = words.split_last() else {
         return false;
     };
@@ -102,18 +103,29 @@ fn ends_with_shell(words: &[Word]) -> bool {
     let last = joined
         .split_whitespace()
         .rfind(|word| !matches!(*word, "-s" | "-" | "--" | "-e" | "-x"));
-    last.is_some_and(|last| SHELLS.contains(&last)) && texts.iter().any(|text| !text.is_empty())
+    last.is_some_and(is_shell) && texts.iter().any(|text| !text.is_empty())
 }
+
+/// Whether a program runs scripts in a shell's language.
+pub(super) fn is_shell(name: &str) -> bool {
+    SHELL_BEGINNINGS.may_have(name) && SHELLS.contains(&name)
+}
+
+static SHELL_BEGINNINGS: Beginnings = Beginnings::NONE.and(&SHELLS);
 
 /// Whether a program runs scripts.
 pub(super) fn is_interpreter(name: &str) -> bool {
-    SHELLS.contains(&name) || INTERPRETERS.contains(&name) || name.starts_with("python3.")
+    RUN_SCRIPTS.contains(name) || name.starts_with("python3.")
 }
+
+/// Their names, as a table: several rules ask for them, of the same command.
+static RUN_SCRIPTS: LazyLock<NameSet> =
+    LazyLock::new(|| SHELLS.into_iter().chain(INTERPRETERS).collect());
 
 /// Whether a command may run what others print, into its input or its words.
 pub(super) fn may_run(command: &SimpleCommand) -> bool {
     let is_runner = |name: &str| is_interpreter(name) || RUNNERS.contains(&name);
-    command.name().is_some_and(is_runner) && may_be_fed(command)
+    may_be_fed(command) && command.name().is_some_and(is_runner)
 }
 
 /// Whether others may print into its input or its words. Most commands stand for themselves.

@@ -55,9 +55,15 @@ impl ToolRow {
             && !words.iter().any(|word| is_one_of(word, self.without))
     }
 
+    /// Whether no option can be one of its words.
+    fn needs_operands(&self) -> bool {
+        let words = self.words.as_bytes();
+        !words.is_empty() && !words.contains(&b'-') && !words.contains(&b'*')
+    }
+
     fn has_words(&self, words: &[Word]) -> bool {
         let mut given = words.iter().filter_map(Word::known);
-        let mut wanted = self.words.split_whitespace();
+        let mut wanted = self.words.split(' ').filter(|word| !word.is_empty());
         wanted.all(|wanted| given.any(|given| wanted.split('|').any(|one| is_word(given, one))))
     }
 }
@@ -78,7 +84,11 @@ const ONLY_SHOWS: &[&str] = &[
 
 /// What the rows about a program have against a call of it.
 pub(super) fn judge<'a>(rows: impl Iterator<Item = &'a ToolRow>, words: &[Word]) -> Decision {
-    let mut offending = rows.filter(|row| row.offends(words));
+    // A call with options alone, as of an interpreter that reads its code, has no row's words.
+    let is_operand = |word: &Word| word.known().is_some_and(|text| !text.starts_with('-'));
+    let has_operands = words.iter().any(is_operand);
+    let may_offend = |row: &&ToolRow| has_operands || !row.needs_operands();
+    let mut offending = rows.filter(may_offend).filter(|row| row.offends(words));
     let Some(first) = offending.next() else {
         return Decision::Allow;
     };

@@ -52,16 +52,16 @@ impl Beginnings {
         self
     }
 
-    /// Whether a text may begin with one of them, all of which have two letters or more.
-    pub(crate) fn may_begin(&self, text: &[u8]) -> bool {
-        matches!(text, [first, second, ..] if self.0[row(*first)] & bit(*second) != 0)
+    /// Whether one of them may begin with these letters.
+    pub(crate) const fn may_begin_with(&self, first: u8, second: u8) -> bool {
+        self.0[row(first)] & bit(second) != 0
     }
 
     /// Whether a name may begin like one of them, or be one. If the answer is no, it certainly does
     /// not.
     pub(crate) fn may_have(&self, name: &str) -> bool {
         match name.as_bytes() {
-            [first, second, ..] => self.0[row(*first)] & bit(*second) != 0,
+            [first, second, ..] => self.may_begin_with(*first, *second),
             // One letter says too little.
             _ => true,
         }

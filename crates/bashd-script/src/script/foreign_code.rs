@@ -5,8 +5,12 @@
 //! its arguments.
 
 use super::beginnings::Beginnings;
+use super::byte_set::ByteSet;
 use super::escapes;
 use super::inner_scripts::quoted;
+use super::name_hash::NameMap;
+use memchr::memmem;
+use std::sync::LazyLock;
 
 /// How a language runs scripts besides by calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,6 +112,28 @@ const OTHERS: [&str; 14] = [
 /// How the names of these calls begin: most names in a code are others.
 static CALLS: Beginnings = Beginnings::NONE.and(&RUNNING).and(&REMOVING).and(&OTHERS);
 
+/// What a call does.
+#[derive(Clone, Copy, Default)]
+struct CallKind {
+    is_running: bool,
+    is_removing: bool,
+}
+
+/// The names in full, as a table: a code may have thousands that begin like them.
+static CALL_KINDS: LazyLock<NameMap<CallKind>> = LazyLock::new(|| {
+    let mut kinds: NameMap<CallKind> = NameMap::default();
+    for name in RUNNING {
+        kinds.entry(name).or_default().is_running = true;
+    }
+    for name in REMOVING {
+        kinds.entry(name).or_default().is_removing = true;
+    }
+    for name in OTHERS {
+        kinds.entry(name).or_default();
+    }
+    kinds
+});
+
 /// What means the home of the user in code.
 const HOMES: [&str; 10] = [
     "expanduser",
@@ -158,9 +184,12 @@ fn has_code(code: &[u8]) -> bool {
     })
 }
 
+/// What names of calls are made of.
+static CALL_NAME: ByteSet =
+    ByteSet::of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-$");
+
 /// The calls in a code.
 fn calls(code: &str, found: &mut Vec<String>) {
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-$".contains(&byte);
     let bytes = code.as_bytes();
     let renamed = renamed_calls(code);
     let mut at = 0;
@@ -181,23 +210,21 @@ fn calls(code: &str, found: &mut Vec<String>) {
             }
             continue;
         }
-        if !is_name(*byte) {
+        let length = CALL_NAME.run_in(bytes.get(at..).unwrap_or_default());
+        if length == 0 {
             at += 1;
             continue;
         }
         let start = at;
-        while bytes.get(at).copied().is_some_and(is_name) {
-            at += 1;
-        }
+        at += length;
         let name = code.get(start..at).unwrap_or_default();
         let renaming = renamed.iter().find(|(_, own)| *own == name);
         let name = renaming.map_or(name, |(call, _)| call);
         if !CALLS.may_have(name) {
             continue;
         }
-        let is_running = RUNNING.contains(&name);
-        let is_removing = REMOVING.contains(&name);
-        if is_running || is_removing || OTHERS.contains(&name) {
+        if let Some(kind) = CALL_KINDS.get(name) {
+            let (is_running, is_removing) = (kind.is_running, kind.is_removing);
             // `File.rm_rf!("x")`
             at += usize::from(bytes.get(at) == Some(&b'!'));
             let call = ForeignCall::read(code, at);
@@ -219,6 +246,13 @@ fn calls(code: &str, found: &mut Vec<String>) {
 /// Most calls that a code gives other names.
 const MOST_RENAMED: usize = 8;
 
+/// What stands between a call and its other name; all but the first have a colon.
+const RENAMING: [&str; 3] = [" as ", ": ", ":"];
+
+/// What finds them: making one takes longer than a short code.
+static RENAMING_FINDERS: LazyLock<[memmem::Finder<'static>; 3]> =
+    LazyLock::new(|| RENAMING.map(|sign| memmem::Finder::new(sign)));
+
 /// `from shutil import rmtree as r`, `const {execSync: x} = …`: the calls, and their other names.
 fn renamed_calls(code: &str) -> Vec<(&str, &str)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
@@ -230,18 +264,14 @@ fn renamed_calls(code: &str) -> Vec<(&str, &str)> {
     let after = |text| -> &str { str::split(text, |c| !is_name(c)).next().unwrap_or_default() };
     let mut found = Vec::new();
     let has_colon = memchr::memchr(b':', code.as_bytes()).is_some();
-    let signs: &[&str] = if has_colon {
-        &[" as ", ": ", ":"]
-    } else {
-        &[" as "]
-    };
-    for sign in signs {
-        for (at, _) in code.match_indices(*sign).take(MOST_RENAMED) {
+    let signs = if has_colon { RENAMING.len() } else { 1 };
+    for (sign, finder) in RENAMING.iter().zip(&*RENAMING_FINDERS).take(signs) {
+        for at in finder.find_iter(code.as_bytes()).take(MOST_RENAMED) {
             let (left, right) = code.split_at(at);
             let call = before(left);
-            let own = after(right.strip_prefix(*sign).unwrap_or_default());
-            let is_call = RUNNING.contains(&call) || REMOVING.contains(&call);
-            if is_call && !own.is_empty() {
+            let own = after(right.strip_prefix(sign).unwrap_or_default());
+            let does = |kind: &CallKind| kind.is_running || kind.is_removing;
+            if CALL_KINDS.get(call).is_some_and(does) && !own.is_empty() {
                 found.push((call, own));
             }
         }

@@ -69,6 +69,11 @@ impl Lowering<'_> {
                 || !command.assignments.is_empty()
         };
         let command = self.script.commands.get(at).filter(runs_scripts);
+        // A copy of a command costs more than everything that is asked of one that runs its own
+        // code.
+        if command.is_some_and(|command| self.has_only_code(command)) {
+            return self.scripts_in_code(at);
+        }
         let Some(command) = command.cloned() else {
             return Vec::new();
         };
@@ -114,17 +119,37 @@ impl Lowering<'_> {
             }
         }
         if interpreters::is_known(name) {
-            let input = self.known_input(at).map(|(text, _)| text);
-            let mut scripts = interpreters::scripts(name, arguments, input.as_deref());
-            for word in arguments {
-                if let Some(code) = self.constants.file_text(word) {
-                    scripts.extend(interpreters::scripts_of_file(name, &code));
-                }
-            }
-            found.extend(scripts.into_iter().map(|text| apart(text, command.span)));
+            found.extend(self.scripts_in_code(at));
         }
         found.extend(self.called_text(name, &command));
         found
+    }
+
+    /// Whether nothing but its code may be a script that the command runs.
+    fn has_only_code(&self, command: &SimpleCommand) -> bool {
+        let mut redirects = command.redirects.iter();
+        command.assignments.is_empty()
+            && !self.constants.may_be_text(command)
+            && command.name().is_some_and(interpreters::runs_only_code)
+            && !redirects.any(|redirect| redirect.operator.writes())
+    }
+
+    /// The scripts in the code of an interpreter: in its options, in what it reads, in files that
+    /// the script wrote.
+    fn scripts_in_code(&mut self, at: usize) -> Vec<InnerScript> {
+        let input = self.known_input(at).map(|(text, _)| text);
+        let Some(command) = self.script.commands.get(at) else {
+            return Vec::new();
+        };
+        let name = command.name().unwrap_or_default();
+        let mut scripts = interpreters::scripts(name, command.arguments(), input.as_deref());
+        for word in command.arguments() {
+            if let Some(code) = self.constants.file_text(word) {
+                scripts.extend(interpreters::scripts_of_file(name, &code));
+            }
+        }
+        let span = command.span;
+        scripts.into_iter().map(|text| apart(text, span)).collect()
     }
 
     /// What a command writes where it is run: into a file that the next shell runs, or into a

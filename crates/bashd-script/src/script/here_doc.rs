@@ -69,7 +69,11 @@ impl ScriptReader<'_> {
             let body = self.find_body(&pending);
             let word = if pending.is_quoted {
                 let text = self.text.get(body.start..body.end).unwrap_or_default();
-                Word::of(without_tabs(text, &pending), body)
+                if pending.strips_tabs {
+                    Word::of(without_tabs(text, &pending), body)
+                } else {
+                    Word::of(text, body)
+                }
             } else {
                 self.read_body(body, &pending)
             };
@@ -83,7 +87,8 @@ impl ScriptReader<'_> {
         while self.position < self.end {
             let line_start = self.position;
             let rest = self.text.get(line_start..self.end).unwrap_or_default();
-            let line = rest.split('\n').next().unwrap_or_default();
+            let length = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+            let line = rest.get(..length).unwrap_or_default();
             self.skip(line.len() + 1);
             let line = if pending.strips_tabs {
                 line.trim_start_matches('\t')

@@ -2,7 +2,7 @@
 //! or what is printed into its pipe.
 
 use super::inner_scripts::printed_text;
-use super::lowering::Lowering;
+use super::lowering::{Lowering, written};
 use super::view::{CommandOrigin, CommandPlace, Construct, RedirectOperator, SimpleCommand, Span};
 use super::word::Word;
 
@@ -12,10 +12,11 @@ const MOST_BETWEEN: usize = 32;
 impl Lowering<'_> {
     /// What the command with this index reads, and where that is.
     pub(super) fn known_input(&mut self, at: usize) -> Option<(String, Span)> {
-        let command = self.written(at)?.clone();
-        if has_input(&command) {
-            return self.constants.redirected_input(&command);
+        let command = written(&self.script.commands, at)?;
+        if has_input(command) {
+            return self.constants.redirected_input(command);
         }
+        let command = command.clone();
         if let Some(input) = self.input_of_group(&command) {
             return Some(input);
         }

@@ -2,11 +2,14 @@
 //! `awk`, `vim -c`, `tar --checkpoint-action`. What the code runs or removes is in
 //! `foreign_code.rs`.
 
+use super::beginnings::Beginnings;
 use super::foreign_code::{self, Language};
-use super::inner_scripts::printed_text;
-use super::sed_scripts;
+use super::inner_scripts::{SHELLS, printed_text};
+use super::name_hash::{NameMap, NameSet};
 use super::word::Word;
-use super::wrappers::rest_of;
+use super::wrappers::{self, rest_of};
+use super::{handed_scripts, sed_scripts};
+use std::sync::LazyLock;
 
 /// A program, how its options with code are called, and in which language that is.
 struct Interpreter {
@@ -246,11 +249,38 @@ pub(super) fn is_known(name: &str) -> bool {
         || SCRIPT_VALUES.iter().any(|(program, _, _)| *program == name)
 }
 
-fn interpreter(name: &str) -> Option<&'static Interpreter> {
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let mut all = INTERPRETERS.iter();
-    all.find(|it| it.name == name || it.name == plain && !plain.is_empty())
+/// Whether a program of this name runs code, and no script or command by other means.
+pub(super) fn runs_only_code(name: &str) -> bool {
+    interpreter(name).is_some() && !BY_OTHER_MEANS.contains(name)
 }
+
+/// The names of programs that run scripts or commands by other means.
+static BY_OTHER_MEANS: LazyLock<NameSet> = LazyLock::new(|| {
+    let names = wrappers::names().chain(SHELLS);
+    names.chain(handed_scripts::NAMES).collect()
+});
+
+fn interpreter(name: &str) -> Option<&'static Interpreter> {
+    if !INTERPRETER_BEGINNINGS.may_have(name) {
+        return None;
+    }
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let found = BY_NAME.get(name).or_else(|| BY_NAME.get(plain));
+    found.copied()
+}
+
+/// How their names begin: most programs are none.
+static INTERPRETER_BEGINNINGS: Beginnings = {
+    let (mut known, mut rest) = (Beginnings::NONE, INTERPRETERS);
+    while let [one, after @ ..] = rest {
+        known = known.and(&[one.name]);
+        rest = after;
+    }
+    known
+};
+
+static BY_NAME: LazyLock<NameMap<&'static Interpreter>> =
+    LazyLock::new(|| INTERPRETERS.iter().map(|it| (it.name, it)).collect());
 
 /// The code in the arguments, and whether there is an operand before or without it.
 fn code(interpreter: &Interpreter, arguments: &[Word]) -> (Vec<String>, bool) {

@@ -33,7 +33,8 @@ static WORD_ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|<>()");
 
 /// Whether a word has a meaning at the beginning of a command.
 pub(super) fn is_reserved(word: &str) -> bool {
-    RESERVED.contains(&word)
+    let first = word.as_bytes().first();
+    first.is_some_and(|first| RESERVED_STARTS.contains(*first)) && RESERVED.contains(&word)
 }
 
 impl ScriptReader<'_> {

@@ -249,11 +249,13 @@ impl<'a> Lowering<'a> {
             return;
         };
         // What most programs write is theirs to know.
-        let may_print = command.name().is_some_and(|name| {
-            deferred::PRINTING.contains(&name) || self.constants.may_be_text(command)
-        });
+        let may_print = || {
+            command.name().is_some_and(|name| {
+                deferred::PRINTING.contains(&name) || self.constants.may_be_text(command)
+            })
+        };
         let mut redirects = command.redirects.iter();
-        let writes = may_print && redirects.any(|redirect| redirect.operator.writes());
+        let writes = redirects.any(|redirect| redirect.operator.writes()) && may_print();
         let (reads, writes) = match command.name() {
             Some("read" | "mapfile" | "readarray") => (true, writes),
             Some("tee") => (true, true),
@@ -334,15 +336,6 @@ impl<'a> Lowering<'a> {
             }
         }
         count
-    }
-
-    /// The written command that this one is part of.
-    pub(super) fn written(&self, at: usize) -> Option<&SimpleCommand> {
-        let mut command = self.script.commands.get(at)?;
-        while let CommandOrigin::StartedBy(by) = command.origin {
-            command = self.script.commands.get(by)?;
-        }
-        Some(command)
     }
 
     fn add_script(&mut self, by: usize, inner: &InnerScript) {
@@ -468,6 +461,15 @@ impl<'a> Lowering<'a> {
         }
         nested
     }
+}
+
+/// The written command that the one with this index is part of.
+pub(super) fn written(commands: &[SimpleCommand], at: usize) -> Option<&SimpleCommand> {
+    let mut command = commands.get(at)?;
+    while let CommandOrigin::StartedBy(by) = command.origin {
+        command = commands.get(by)?;
+    }
+    Some(command)
 }
 
 /// Whether `$_` is in a text.

@@ -63,7 +63,7 @@ mod wrappers;
 pub(crate) use beginnings::Beginnings;
 pub use builtins::{builtins, is_builtin};
 pub use few::Few;
-pub(crate) use name_hash::NameMap;
+pub(crate) use name_hash::{NameMap, NameSet};
 pub use shape::ScriptShape;
 pub use view::{
     Assigned, Assignment, Bound, CommandOrigin, CommandPlace, Construct, Constructs, Joint,

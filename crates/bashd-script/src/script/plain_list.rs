@@ -108,6 +108,9 @@ fn argument(text: &str) -> Option<(usize, NextToken)> {
 /// Length of the redirect at the start of a text, if its file is plain.
 fn redirect(text: &str) -> Option<(usize, NextToken)> {
     const OPERATORS: [&str; 7] = ["2>&1", "1>&2", "2>>", "2>", ">>", ">", "<"];
+    if !matches!(text.as_bytes().first(), Some(b'1' | b'2' | b'<' | b'>')) {
+        return None;
+    }
     let mut operators = OPERATORS.into_iter();
     let operator = operators.find(|operator| text.starts_with(operator))?;
     let length = if operator.contains('&') {

@@ -1,7 +1,7 @@
 //! Commands that a command starts with its own words: behind a wrapper, in `find -exec`, under a
 //! name that is a pattern or unknown.
 
-use super::lowering::Lowering;
+use super::lowering::{Lowering, written};
 use super::view::{CommandOrigin, SimpleCommand, Span};
 use super::word::{Word, WordPart};
 use super::{containers, git_scripts, patterns, wrappers};
@@ -180,7 +180,7 @@ impl Lowering<'_> {
         };
         let span = name.span;
         let lists = |source: &SimpleCommand| matches!(source.name(), Some("find" | "gfind"));
-        let command = self.written(at);
+        let command = written(&self.script.commands, at);
         if command.is_some_and(|command| self.sources(at, command).iter().any(lists)) {
             words.insert(1, Word::of("-R", span));
         }

@@ -139,8 +139,12 @@ impl SimpleCommand {
     /// The name without its directory (`rm` for `/bin/rm`), if it is known.
     pub fn name(&self) -> Option<&str> {
         let name = self.words.first()?.known()?;
-        let directory = memchr::memrchr(b'/', name.as_bytes());
-        let name = name.get(directory.map_or(0, |slash| slash + 1)..)?;
+        // Most names have none, are short, and asked for often.
+        let name = if name.as_bytes().contains(&b'/') {
+            name.rsplit('/').next()?
+        } else {
+            name
+        };
         (!name.is_empty()).then_some(name)
     }
 

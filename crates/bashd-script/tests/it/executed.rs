@@ -9,15 +9,12 @@
 use crate::disguises::{DisguiseTakes, HANDED, STRUCTURES};
 use crate::guard_properties::Random;
 use crate::spellings::{ROWS, spelled, spelled_by_row};
+use crate::stage::Stage;
 use bashd_script::guard::{Guard, RULES, Verdict};
 use bashd_script::script::Script;
 use bashd_testkit::repeat::is_soak;
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 /// Scripts in a soak run.
 const SCRIPTS: usize = 100_000;
@@ -25,83 +22,8 @@ const SCRIPTS: usize = 100_000;
 /// Scripts that one bash runs, one after the other: starting it takes longer than a script.
 const AT_ONCE: usize = 50;
 
-/// How long they may take together.
-const SECONDS: &str = "300";
-
 /// One of so many may be missed in a soak run, and none in any other.
 const MOST_MISSED: usize = 2000;
-
-/// A user without rights and without processes, as whom root has scripts run.
-const SCRIPTS_USER: u32 = 64_533;
-
-/// Programs that a stub stands for.
-const STUBS: [&str; 14] = [
-    "rm",
-    "git",
-    "dd",
-    "mkfs.ext4",
-    "chmod",
-    "chown",
-    "shred",
-    "wipefs",
-    "sudo",
-    "docker",
-    "kubectl",
-    "terraform",
-    "dropdb",
-    "systemctl",
-];
-
-/// What a stub does: it writes down how many words it has, its name and the words. A word may have
-/// lines of its own.
-const NOTED: &str = "#!/bin/sh\nprintf '%s\\0' $# \"${0##*/}\" \"$@\" >> \"$LOG\"\n";
-
-/// What the stub of git does then: it runs what git would run.
-const GIT: &str = r#"
-case "$1 $2" in
-'-c alias.'*=!*) [ "$3" = zz ] && exec bash -c "${2#*=!}" ;;
-'config alias.zz') printf '%s' "$3" > "$LOG.alias" ;;
-'bisect run') shift 2; exec "$@" ;;
-'submodule foreach') exec bash -c "$3" ;;
-'rebase -x') exec bash -c "$3" ;;
-esac
-[ "$1" = zz ] || exit 0
-text=$GIT_CONFIG_VALUE_0
-unset GIT_CONFIG_VALUE_0
-if [ -z "$text" ] && [ -e "$LOG.alias" ]; then text=$(cat "$LOG.alias"); : > "$LOG.alias"; fi
-exec bash -c "${text#!}"
-"#;
-
-/// Stubs of programs that run what they are given: what they do, and their names.
-const RUNNERS: [(&str, &[&str]); 4] = [
-    (
-        "#!/bin/bash\nwhile [ $# -gt 0 ]; do case $1 in -c | -qc) exec bash -c \"$2\" ;; esac; shift; done\n",
-        &["su", "runuser", "script", "npx", "npm"],
-    ),
-    (
-        "#!/bin/bash\nwhile :; do case $1 in -n1 | host) shift ;; *) break ;; esac; done; exec bash -c \"$*\"\n",
-        &["ssh", "watch"],
-    ),
-    (
-        "#!/bin/bash\nwhile :; do case $1 in -* | run | exec) shift ;; *) break ;; esac; done; exec \"$@\"\n",
-        &[
-            "uv", "poetry", "pipenv", "bundle", "doas", "prlimit", "setpriv", "nsenter",
-        ],
-    ),
-    (
-        "#!/bin/bash\nc=; while [ $# -gt 0 ] && [ \"$1\" != ::: ]; do c+=\"$1 \"; shift; done\n\
-         if [ $# -gt 0 ]; then shift; for a; do bash -c \"$c$a\"; done\n\
-         else while read -r a; do bash -c \"$c$a\"; done; fi\n",
-        &["parallel"],
-    ),
-];
-
-/// Harmless programs that scripts may use.
-const TOOLS: [&str; 31] = [
-    "cat", "base64", "rev", "tr", "sed", "cut", "head", "tail", "env", "xargs", "nice", "timeout",
-    "tee", "nohup", "sh", "bash", "printf", "echo", "find", "dirname", "perl", "awk", "cp", "mv",
-    "stdbuf", "setsid", "flock", "python3", "xxd", "sort", "basename",
-];
 
 /// Rules that are about how something is run, whatever that is: text that is decoded and run, and
 /// scripts that nobody could judge. They may object to one of so many harmless scripts, each of
@@ -163,6 +85,10 @@ struct Hidden {
     means: Vec<&'static str>,
 }
 
+fn texts(scripts: &[Hidden]) -> Vec<&str> {
+    scripts.iter().map(|script| script.text.as_str()).collect()
+}
+
 fn hide(random: &mut Random, command: &[&str]) -> Hidden {
     let mut means = Vec::new();
     let mut before = String::new();
@@ -208,97 +134,6 @@ fn hide(random: &mut Random, command: &[&str]) -> Hidden {
     }
 }
 
-/// A directory with stubs, tools and what they wrote down.
-struct Stage {
-    root: PathBuf,
-}
-
-impl Stage {
-    fn new(root: &Path) -> Self {
-        let path = root.join("path");
-        fs::create_dir_all(&path).expect("a directory for programs");
-        let install = |name: &str, script: &str| {
-            let file = path.join(name);
-            fs::write(&file, script).expect("a stub");
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("its mode");
-        };
-        for stub in STUBS {
-            let then = if stub == "git" { GIT } else { "" };
-            install(stub, &format!("{NOTED}{then}"));
-        }
-        for (script, names) in RUNNERS {
-            for name in names {
-                install(name, script);
-            }
-        }
-        for tool in TOOLS {
-            let found = ["/bin", "/usr/bin"]
-                .iter()
-                .map(|place| Path::new(place).join(tool));
-            let found = found.into_iter().find(|place| place.exists());
-            if let Some(found) = found {
-                std::os::unix::fs::symlink(found, path.join(tool)).expect("a tool");
-            }
-        }
-        Self {
-            root: root.to_owned(),
-        }
-    }
-
-    /// Runs scripts one after the other, each in a shell of its own; what stubs each has called.
-    fn run(&self, scripts: &[Hidden]) -> Vec<Vec<Vec<String>>> {
-        let work = self.root.join("work");
-        let _ = fs::remove_dir_all(&work);
-        fs::create_dir_all(&work).expect("a directory to run in");
-        for (index, script) in scripts.iter().enumerate() {
-            fs::write(work.join(format!("{index}.script")), &script.text).expect("a script");
-        }
-        // A script that does not end, or starts itself, must not take the machine with it. No
-        // limit on processes binds root.
-        let driver = "ulimit -u 1000; i=0; while [ $i -lt $COUNT ]; do export LOG=$PWD/$i.log; \
-                      echo $i >at; ( . ./$i.script ) </dev/null >/dev/null 2>&1; i=$((i+1)); done";
-        let mut command = Command::new("timeout");
-        if fs::metadata(&work).is_ok_and(|work| work.uid() == 0) {
-            let open = fs::Permissions::from_mode(0o711);
-            fs::set_permissions(&self.root, open).expect("a way to it");
-            chown(&work, Some(SCRIPTS_USER), Some(SCRIPTS_USER)).expect("a directory of its user");
-            command.uid(SCRIPTS_USER).gid(SCRIPTS_USER);
-        }
-        let status = command
-            .args(["--signal=KILL", SECONDS, "/bin/bash"])
-            .args(["--norc", "--noprofile", "-c", driver])
-            .current_dir(&work)
-            .env_clear()
-            .env("PATH", self.root.join("path"))
-            .env("HOME", &work)
-            .env("COUNT", scripts.len().to_string())
-            .stdin(Stdio::null())
-            .status();
-        let last = || {
-            let at = fs::read_to_string(work.join("at")).unwrap_or_default();
-            let at: Option<usize> = at.trim().parse().ok();
-            at.and_then(|at| scripts.get(at)).map(|script| &script.text)
-        };
-        assert!(
-            status.expect("bash").success(),
-            "the driver failed, or took {SECONDS} s, at this script: {:?}",
-            last()
-        );
-        let called = |index: usize| {
-            let log = fs::read(work.join(format!("{index}.log"))).unwrap_or_default();
-            let text = String::from_utf8_lossy(&log).into_owned();
-            let mut words = text.split_terminator('\0').map(str::to_owned);
-            let mut calls: Vec<Vec<String>> = Vec::new();
-            while let Some(count) = words.next() {
-                let count: usize = count.parse().expect("a count of words");
-                calls.push(words.by_ref().take(count + 1).collect());
-            }
-            calls
-        };
-        (0..scripts.len()).map(called).collect()
-    }
-}
-
 /// How many scripts are run: all in a soak run, a fraction otherwise, or what `BASHD_FUZZ_SCRIPTS`
 /// says.
 fn scripts_to_run() -> usize {
@@ -328,75 +163,148 @@ fn is_bad(guard: &Guard, words: &[String]) -> bool {
     verdict(guard, &quoted.join(" ")) != Verdict::Allow
 }
 
-#[test]
-fn what_scripts_really_run_is_what_was_judged() {
-    let home = tempfile::tempdir().expect("a scratch directory");
-    let stage = Stage::new(home.path());
-    let guard = Guard::new(RULES.iter().map(|rule| rule.name), &[]);
-    let mut random = Random(seed());
-    let count = scripts_to_run();
-    let (mut ran_bad, mut ran_good, mut asked, mut unseen) = (0, 0, 0, 0);
-    let mut missed: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut refused = Vec::new();
-    for _ in 0..count / AT_ONCE {
-        let scripts: Vec<Hidden> = (0..AT_ONCE)
-            .map(|_| {
-                let from: &[&[&str]] = if random.next(3) > 0 { &BAD } else { &GOOD };
-                let command = from[random.next(from.len())];
-                hide(&mut random, command)
-            })
-            .collect();
-        for (script, calls) in scripts.iter().zip(stage.run(&scripts)) {
-            let given = verdict(&guard, &script.text);
-            let is_caught = given != Verdict::Allow;
-            let by = match given {
-                Verdict::Allow => None,
-                Verdict::Ask(it) | Verdict::Deny(it) => Some(it.rule),
-            };
-            if calls.iter().any(|call| is_bad(&guard, call)) {
-                ran_bad += 1;
-                let is_known = script.means.iter().any(|means| UNSEEN.contains(means));
-                if !is_caught && is_known {
-                    unseen += 1;
-                } else if !is_caught {
-                    missed
-                        .entry(script.means.join(", "))
-                        .or_default()
-                        .push(script.text.clone());
-                }
-            } else if !calls.is_empty() {
-                ran_good += 1;
-                match by.as_deref() {
-                    Some(rule) if HIDING.contains(&rule) => asked += 1,
-                    Some(_) if script.means.iter().any(|it| POSSIBLE.contains(it)) => {}
-                    Some(_) => refused.push(script.text.clone()),
-                    None => {}
-                }
+/// What came of the scripts.
+#[derive(Default)]
+struct Tally {
+    /// Scripts of which a stub was called in a way that a rule has something against, and others.
+    ran_bad: usize,
+    ran_good: usize,
+    /// Harmless ones that a rule asked about because of how they hide.
+    asked: usize,
+    /// What was missed by means that nobody sees through.
+    unseen: usize,
+    missed: BTreeMap<String, Vec<String>>,
+    refused: Vec<String>,
+}
+
+impl Tally {
+    fn judge(&mut self, guard: &Guard, script: &Hidden, calls: &[Vec<String>]) {
+        let given = verdict(guard, &script.text);
+        let is_caught = given != Verdict::Allow;
+        let by = match given {
+            Verdict::Allow => None,
+            Verdict::Ask(it) | Verdict::Deny(it) => Some(it.rule),
+        };
+        let has_one_of = |those: &[&str]| script.means.iter().any(|means| those.contains(means));
+        if calls.iter().any(|call| is_bad(guard, call)) {
+            self.ran_bad += 1;
+            if !is_caught && has_one_of(&UNSEEN) {
+                self.unseen += 1;
+            } else if !is_caught {
+                let means = script.means.join(", ");
+                let missed = self.missed.entry(means).or_default();
+                missed.push(script.text.clone());
+            }
+        } else if !calls.is_empty() {
+            self.ran_good += 1;
+            match by.as_deref() {
+                Some(rule) if HIDING.contains(&rule) => self.asked += 1,
+                Some(_) if has_one_of(&POSSIBLE) => {}
+                Some(_) => self.refused.push(script.text.clone()),
+                None => {}
             }
         }
     }
+
+    fn add(&mut self, other: Self) {
+        self.ran_bad += other.ran_bad;
+        self.ran_good += other.ran_good;
+        self.asked += other.asked;
+        self.unseen += other.unseen;
+        for (means, scripts) in other.missed {
+            self.missed.entry(means).or_default().extend(scripts);
+        }
+        self.refused.extend(other.refused);
+    }
+}
+
+/// Scripts that are still to be made, for whoever runs the next of them.
+struct Coming {
+    random: Random,
+    batches: usize,
+}
+
+impl Iterator for Coming {
+    type Item = Vec<Hidden>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.batches = self.batches.checked_sub(1)?;
+        let mut one = || {
+            let from: &[&[&str]] = if self.random.next(3) > 0 { &BAD } else { &GOOD };
+            let command = from[self.random.next(from.len())];
+            hide(&mut self.random, command)
+        };
+        Some((0..AT_ONCE).map(|_| one()).collect())
+    }
+}
+
+/// Runs and judges scripts on a stage of its own until none are left.
+fn run_some(guard: &Guard, coming: &Mutex<Coming>) -> Tally {
+    let home = tempfile::tempdir().expect("a scratch directory");
+    let stage = Stage::new(home.path());
+    let mut tally = Tally::default();
+    loop {
+        let next = coming.lock().expect("the others go on").next();
+        let Some(scripts) = next else {
+            return tally;
+        };
+        for (script, calls) in scripts.iter().zip(stage.run(&texts(&scripts))) {
+            tally.judge(guard, script, &calls);
+        }
+    }
+}
+
+/// How many run scripts side by side: most of the time is that of starting shells.
+fn runners(count: usize) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if count > SCRIPTS / 100 { processors } else { 1 }
+}
+
+#[test]
+fn what_scripts_really_run_is_what_was_judged() {
+    let guard = Guard::new(RULES.iter().map(|rule| rule.name), &[]);
+    let count = scripts_to_run();
+    let coming = Mutex::new(Coming {
+        random: Random(seed()),
+        batches: count / AT_ONCE,
+    });
+    let mut tally = Tally::default();
+    std::thread::scope(|scope| {
+        let run = || scope.spawn(|| run_some(&guard, &coming));
+        let runners: Vec<_> = (0..runners(count)).map(|_| run()).collect();
+        for runner in runners {
+            match runner.join() {
+                Ok(some) => tally.add(some),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
+    let (ran_bad, ran_good, asked) = (tally.ran_bad, tally.ran_good, tally.asked);
     assert!(
         ran_bad > count / 3 && ran_good > count / 10,
         "{ran_bad} and {ran_good} ran"
     );
-    let classes: Vec<String> = missed
-        .iter()
+    let classes = tally.missed.iter();
+    let classes: Vec<String> = classes
         .map(|(means, scripts)| format!("{} by {means}: {}", scripts.len(), scripts[0]))
         .collect();
-    let missed_count: usize = missed.values().map(Vec::len).sum();
+    let missed_count: usize = tally.missed.values().map(Vec::len).sum();
     let told = format!(
         "{missed_count} of {ran_bad} were missed:\n{}\n\n{} of {ran_good} were refused:\n{}",
         classes.join("\n"),
-        refused.len(),
-        refused.join("\n")
+        tally.refused.len(),
+        tally.refused.join("\n")
     );
     println!("{asked} of {ran_good} harmless ones were asked about because of how they hide");
-    println!("{unseen} more were missed by means that nobody sees through: {UNSEEN:?}");
+    println!(
+        "{} more were missed by means that nobody sees through: {UNSEEN:?}",
+        tally.unseen
+    );
     // Whoever runs more of them sees what is missed, by class.
     println!("{told}");
     assert!(
         missed_count <= ran_bad / MOST_MISSED
-            && refused.is_empty()
+            && tally.refused.is_empty()
             && asked <= ran_good / MOST_ASKED,
         "{told}"
     );
@@ -431,7 +339,7 @@ fn each_means_alone_is_seen_through() {
     let (mut wrong, mut ran) = (Vec::new(), vec![false; scripts.len() / 3]);
     let rows = ran.len();
     for (chunk, scripts) in scripts.chunks(AT_ONCE).enumerate() {
-        for (index, (script, calls)) in scripts.iter().zip(stage.run(scripts)).enumerate() {
+        for (index, (script, calls)) in scripts.iter().zip(stage.run(&texts(scripts))).enumerate() {
             if calls.iter().any(|call| is_bad(&guard, call)) {
                 ran[(chunk * AT_ONCE + index) % rows] = true;
                 let is_known = UNSEEN.contains(&script.means[0]);

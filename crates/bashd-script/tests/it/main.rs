@@ -12,6 +12,7 @@
 //! | `reading` | disguises on data: `tests/cases/reading/` |
 //! | `soundness` | scripts in which bash has the last word: what is said to be right, and which commands another parser sees |
 //! | `spellings` | (no tests) spellings of a word that the shell reads the same |
+//! | `stage` | (no tests) a directory of stubs, where scripts run under real bash |
 //! | `wrapper_help` | the table of wrappers against what the programs say of themselves |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
@@ -34,4 +35,5 @@ mod reading;
 mod second_opinion;
 mod soundness;
 mod spellings;
+mod stage;
 mod wrapper_help;

@@ -431,6 +431,14 @@ pub(super) const XCODEBUILD_PLAIN: &[&str] = &[
     "-skipPackageUpdates",
     "-disableAutomaticPackageResolution",
     "-onlyUsePackageVersionsFromResolvedFile",
+    // Build settings that only leave something out, as on machines without a signing key. Any
+    // other may name a compiler, or a place to write to.
+    "CODE_SIGNING_ALLOWED=NO",
+    "CODE_SIGNING_REQUIRED=NO",
+    "CODE_SIGN_IDENTITY=",
+    "COMPILER_INDEX_STORE_ENABLE=NO",
+    "ONLY_ACTIVE_ARCH=YES",
+    "ONLY_ACTIVE_ARCH=NO",
 ];
 pub(super) const XCODEBUILD_BEGINNINGS: &[&str] = &[
     "-only-testing:",

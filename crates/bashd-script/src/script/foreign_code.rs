@@ -4,11 +4,10 @@
 //! No language is parsed: a call is a name from a table, and the literals behind it are
 //! its arguments.
 
-use super::beginnings::Beginnings;
 use super::byte_set::ByteSet;
 use super::escapes;
+use super::foreign_calls::{CALLS, FOREIGN_CALLS, ForeignDeed};
 use super::inner_scripts::quoted;
-use super::name_hash::NameMap;
 use memchr::memmem;
 use std::sync::LazyLock;
 
@@ -28,111 +27,6 @@ pub(super) enum Language {
 /// Most bytes of code that is looked at, and of calls in it.
 const MOST_BYTES: usize = 64 << 10;
 const MOST_SCRIPTS: usize = 64;
-
-/// Calls that run a script or a program, by the end of their names.
-const RUNNING: [&str; 39] = [
-    "Command",
-    "system",
-    "popen",
-    "Popen",
-    "run",
-    "call",
-    "check_call",
-    "check_output",
-    "getoutput",
-    "getstatusoutput",
-    "exec",
-    "execSync",
-    "execFile",
-    "execFileSync",
-    "spawn",
-    "spawnSync",
-    "execv",
-    "execve",
-    "execvp",
-    "execvpe",
-    "execl",
-    "execlp",
-    "spawnl",
-    "spawnlp",
-    "spawnv",
-    "spawnvp",
-    "shell_exec",
-    "passthru",
-    "proc_open",
-    "capture2",
-    "capture2e",
-    "capture3",
-    "execute",
-    "create_subprocess_shell",
-    "create_subprocess_exec",
-    "shell-command",
-    "shell-command-to-string",
-    "script",
-    "$",
-];
-
-/// Calls that remove a whole tree.
-const REMOVING: [&str; 15] = [
-    "rmtree",
-    "remove_tree",
-    "rmSync",
-    "rm",
-    "rm_rf",
-    "rm_r",
-    "rmdirSync",
-    "removeSync",
-    "rimraf",
-    "remove_dir",
-    "remove_entry",
-    "rimrafSync",
-    "emptyDirSync",
-    "emptyDir",
-    "delete-directory",
-];
-
-/// Calls that may change or remove one file, or end processes.
-const OTHERS: [&str; 14] = [
-    "open",
-    "unlink",
-    "remove",
-    "glob",
-    "iglob",
-    "Path",
-    "kill",
-    "eval",
-    "compile",
-    "walk",
-    "listdir",
-    "scandir",
-    "readdirSync",
-    "iterdir",
-];
-
-/// How the names of these calls begin: most names in a code are others.
-static CALLS: Beginnings = Beginnings::NONE.and(&RUNNING).and(&REMOVING).and(&OTHERS);
-
-/// What a call does.
-#[derive(Clone, Copy, Default)]
-struct CallKind {
-    is_running: bool,
-    is_removing: bool,
-}
-
-/// The names in full, as a table: a code may have thousands that begin like them.
-static CALL_KINDS: LazyLock<NameMap<CallKind>> = LazyLock::new(|| {
-    let mut kinds: NameMap<CallKind> = NameMap::default();
-    for name in RUNNING {
-        kinds.entry(name).or_default().is_running = true;
-    }
-    for name in REMOVING {
-        kinds.entry(name).or_default().is_removing = true;
-    }
-    for name in OTHERS {
-        kinds.entry(name).or_default();
-    }
-    kinds
-});
 
 /// What means the home of the user in code.
 const HOMES: [&str; 10] = [
@@ -223,7 +117,7 @@ fn calls(code: &str, found: &mut Vec<String>) {
         if !CALLS.may_have(name) {
             continue;
         }
-        if let Some(kind) = CALL_KINDS.get(name) {
+        if let Some(kind) = FOREIGN_CALLS.get(name) {
             let (is_running, is_removing) = (kind.is_running, kind.is_removing);
             // `File.rm_rf!("x")`
             at += usize::from(bytes.get(at) == Some(&b'!'));
@@ -270,8 +164,8 @@ fn renamed_calls(code: &str) -> Vec<(&str, &str)> {
             let (left, right) = code.split_at(at);
             let call = before(left);
             let own = after(right.strip_prefix(sign).unwrap_or_default());
-            let does = |kind: &CallKind| kind.is_running || kind.is_removing;
-            if CALL_KINDS.get(call).is_some_and(does) && !own.is_empty() {
+            let does = |kind: &ForeignDeed| kind.is_running || kind.is_removing;
+            if FOREIGN_CALLS.get(call).is_some_and(does) && !own.is_empty() {
                 found.push((call, own));
             }
         }

@@ -26,6 +26,7 @@ mod evaluated;
 mod few;
 mod filled_variables;
 mod filling;
+mod foreign_calls;
 mod foreign_code;
 mod frames;
 mod git_scripts;

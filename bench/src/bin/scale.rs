@@ -27,12 +27,12 @@ struct Costs {
 }
 
 const MEASURED: Costs = Costs {
-    near: 0.000_45,
-    carrier: 0.000_15,
-    far: 0.006,
+    near: 0.000_11,
+    carrier: 0.000_03,
+    far: 0.002_5,
     trip: 0.000_6,
     dial: 0.030,
-    dialled: 0.080,
+    dialled: 0.100,
 };
 
 /// A cluster, and the machine from which it is used.

@@ -117,6 +117,11 @@ fn map(items: u64, command: f64, cluster: Cluster, costs: Costs) -> Outcome {
     }
 }
 
+#[expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a table for people is all that it makes"
+)]
 fn main() -> ExitCode {
     let mut costs = MEASURED;
     for given in std::env::args().skip(1) {

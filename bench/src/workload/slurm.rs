@@ -165,7 +165,7 @@ impl OnSlurm<'_> {
         let begun = Instant::now();
         self.rig.client_says(&["scancel", "--name=bashd"]);
         while !self.rig.client_says(&["squeue", "--noheader"]).is_empty() {
-            ensure!(begun.elapsed() < Duration::from_secs(60), "a job stays");
+            ensure!(begun.elapsed() < Duration::from_mins(1), "a job stays");
             std::thread::sleep(LOOK_EVERY);
         }
         Bench::pause()

@@ -70,7 +70,9 @@ pub(crate) fn mcp(
         let done = serve::until_done(&engine, |stop| {
             on_stdio(McpServer::new(server, form), recorded, stop)
         });
-        tape.iter().for_each(|tape| tape.finish());
+        if let Some(tape) = &tape {
+            tape.finish();
+        }
         done?
     };
     if let Err(failure) = outcome {

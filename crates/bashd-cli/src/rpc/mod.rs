@@ -89,7 +89,9 @@ pub(crate) fn rpc(
                 Ok(())
             }
         });
-        tape.iter().for_each(|tape| tape.finish());
+        if let Some(tape) = &tape {
+            tape.finish();
+        }
         done?
     };
     for warning in engine.take_warnings() {

@@ -148,8 +148,8 @@ impl TapeRecorder {
         };
         let waiting = Arc::new(WaitingForTape::default());
         let passed = Arc::clone(&waiting);
-        let writing = std::thread::Builder::new().name("bashd-tape".to_owned());
-        writing.spawn(move || tape.write_all_of(&passed))?;
+        let thread = std::thread::Builder::new().name("bashd-tape".to_owned());
+        thread.spawn(move || tape.write_all_of(&passed))?;
         Ok(Self { waiting })
     }
 

@@ -146,13 +146,12 @@ fn every_way_to_install_works_in_an_empty_root() {
     }
     let cache: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../install");
     fs::create_dir_all(&cache).unwrap();
-    let packages = match std::env::var_os(BUILT) {
-        Some(built) => sources::root().join(built),
-        None => {
-            let packages = cache.join("packages");
-            dist(&packages, &["--fast", "--partial"]);
-            packages
-        }
+    let packages = if let Some(built) = std::env::var_os(BUILT) {
+        sources::root().join(built)
+    } else {
+        let packages = cache.join("packages");
+        dist(&packages, &["--fast", "--partial"]);
+        packages
     };
     sums_are_right(&packages);
     let cache = cache.to_str().unwrap();

@@ -145,7 +145,7 @@ const RENAMING: [&str; 3] = [" as ", ": ", ":"];
 
 /// What finds them: making one takes longer than a short code.
 static RENAMING_FINDERS: LazyLock<[memmem::Finder<'static>; 3]> =
-    LazyLock::new(|| RENAMING.map(|sign| memmem::Finder::new(sign)));
+    LazyLock::new(|| RENAMING.map(memmem::Finder::new));
 
 /// `from shutil import rmtree as r`, `const {execSync: x} = …`: the calls, and their other names.
 fn renamed_calls(code: &str) -> Vec<(&str, &str)> {

@@ -139,36 +139,28 @@ async fn attempt(
     order: Box<Order>,
     mut watch: Option<&mut OutputWatch>,
 ) -> Result<FarEnd, NotBegun> {
-    let FarWait {
-        place,
-        claim,
-        longest,
-        grace,
-        cancel,
-        placed,
-    } = wait;
     let (id, is_watched) = (order.id.clone(), watch.is_some());
     // Until it was sent it is certain that nothing runs.
-    let reached = reach_first(place, claim, cancel, watch.as_deref_mut()).await;
+    let reached = reach_first(wait.place, &wait.claim, wait.cancel, watch.as_deref_mut()).await;
     let (mut link, _there) = match reached {
         Ok(reached) => reached,
         Err(failure) => return Ok(never_begun(failure)),
     };
-    let (order, mut channel, away) = match sent(place, order, &link) {
+    let (order, mut channel, away) = match sent(wait.place, order, &link) {
         Ok(sent) => sent,
         Err(error) => return Ok(never_begun(error.into())),
     };
-    placed(link.berth.as_ref());
+    (wait.placed)(link.berth.as_ref());
     let boot = link.welcome.boot.clone();
     let guard = EndsIfDropped(Arc::clone(&away));
     let mut seen = 0;
-    let mut late = Instant::now() + *longest + *grace + place.settings.patience;
+    let mut late = Instant::now() + wait.longest + wait.grace + wait.place.settings.patience;
     let mut is_cancelled = false;
     if is_watched {
         link.ask(channel.number, &ToOutpost::NextEvent { after: seen });
     }
     loop {
-        match next(&link, &mut channel, late, cancel, is_cancelled).await {
+        match next(&link, &mut channel, late, wait.cancel, is_cancelled).await {
             Next::Message(FromOutpost::Event { number, event }) => {
                 if number == seen + 1 {
                     seen = number;
@@ -180,18 +172,12 @@ async fn attempt(
             }
             Next::Message(FromOutpost::Concluded { conclusion, along }) => {
                 guard.is_over();
-                if let Some(word) = away.not_begun(&conclusion, &link).await {
-                    let ToOutpost::Order(order) = order else {
-                        return Ok(away.over(&word));
-                    };
-                    return Err(NotBegun { order, word });
-                }
-                return Ok(away.told(*conclusion, along, &link).await);
+                return away.ended((*conclusion, along), &link, order).await;
             }
             Next::Message(_) => {}
             Next::Cancelled => {
                 is_cancelled = true;
-                late = late.min(Instant::now() + *grace + CANCEL_PATIENCE);
+                late = late.min(Instant::now() + wait.grace + CANCEL_PATIENCE);
                 link.send_first(channel.number, &ToOutpost::Cancel { id: id.clone() });
             }
             Next::Late if link.word.is_some() => {
@@ -205,8 +191,8 @@ async fn attempt(
             }
             Next::Closed => {
                 let lost = link.why_closed();
-                let back = (*place, away.berth.as_ref());
-                let again = reach(back, late, cancel, &mut is_cancelled, *grace).await;
+                let back = (wait.place, away.berth.as_ref());
+                let again = reach(back, late, wait.cancel, &mut is_cancelled, wait.grace).await;
                 link = match again {
                     Ok(reached) => reached,
                     Err(not) => {
@@ -300,6 +286,20 @@ fn never_begun(failure: RunFailure) -> FarEnd {
 }
 
 impl OrderedAway {
+    /// How it ended, or the order, if nothing of it was begun.
+    async fn ended(
+        self: &Arc<Self>,
+        (conclusion, along): (Conclusion, Vec<Along>),
+        link: &Link,
+        order: ToOutpost,
+    ) -> Result<FarEnd, NotBegun> {
+        match (self.not_begun(&conclusion, link).await, order) {
+            (Some(word), ToOutpost::Order(order)) => Err(NotBegun { order, word }),
+            (Some(word), _) => Ok(self.over(&word)),
+            (None, _) => Ok(self.told(conclusion, along, link).await),
+        }
+    }
+
     /// Why it is certain that nothing of it was begun, or will be, if that is so.
     async fn not_begun(&self, conclusion: &Conclusion, link: &Link) -> Option<String> {
         let berth = self.berth.as_ref()?;

@@ -183,7 +183,8 @@ fn secrets_of_there_and_of_here_are_in_nothing_that_is_shown() {
     let reply: Value = serde_json::from_str(&ask(&["--json", script])).unwrap();
     let text = reply["text"].as_str().unwrap();
     assert!(!text.contains(THERE) && !text.contains(HERE), "{text}");
-    let lines: String = (1..=20_000).map(|line| format!("{line}\n")).collect();
+    let lines: Vec<String> = (1..=20_000).map(|line| format!("{line}\n")).collect();
+    let lines = lines.concat();
     let marks = "[secret THERE_TOKEN, 18 characters]\n[secret HERE_TOKEN, 15 characters]\n";
     let expected = [&*lines, marks].concat().repeat(20);
     let id = reply["artifact"].as_str().unwrap();

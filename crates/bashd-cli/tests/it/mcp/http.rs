@@ -2,10 +2,12 @@
 
 use super::client::LIMIT;
 use bashd_testkit::Home;
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Child;
+use std::time::{Duration, Instant};
 
 /// A server on a port of its own.
 pub(crate) struct Server {
@@ -132,8 +134,15 @@ impl Server {
     }
 }
 
+/// It is asked to end: killed, it could leave half of what it writes just then.
 impl Drop for Server {
     fn drop(&mut self) {
+        let pid = Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+        let begun = Instant::now();
+        while begun.elapsed() < LIMIT && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -432,6 +432,47 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_job_at_another_place_is_what_its_place_said_of_it_and_never_lost_before() {
+        let mut calls = WatchedCalls::default();
+        let begun = json!({
+            "event": "begun", "pid": 1, "owner": "cli:1", "profile": "default",
+            "command": "make", "place": "far",
+        });
+        calls.tell(event("a", 100, begun));
+        let placed = json!({"event": "placed", "place": "far", "node": "7.n1"});
+        calls.tell(event("a", 100, placed));
+        let ended = json!({
+            "event": "ended", "outcome": "background", "job": "b", "wall_ms": 1,
+            "output_bytes": 0,
+        });
+        calls.tell(event("a", 101, ended));
+        calls.compare(&[], &[], &[]);
+        let call = calls.get("a").unwrap();
+        assert_eq!(
+            (call.word(), call.command()),
+            ("job b".to_owned(), "far/7.n1: make".to_owned())
+        );
+        let job = |is_alive: bool, exit_code: Option<i32>| -> FarJob {
+            let told = json!({
+                "id": "b", "alias": "far/7.n1:bg_1", "place": "far", "node": "7.n1",
+                "owner": "cli:1", "command": "make", "state": "running", "is_alive": is_alive,
+                "exit_code": exit_code, "signal": null, "started_ms": 0, "seen_ms": 103_000,
+            });
+            serde_json::from_value(told).unwrap()
+        };
+        calls.compare(&[], &[], &[job(true, None)]);
+        assert_eq!(calls.get("a").unwrap().word(), "job far/7.n1:bg_1");
+        calls.compare(&[], &[], &[job(false, Some(3))]);
+        let call = calls.get("a").unwrap();
+        assert_eq!(
+            (call.is_live(), call.failed()),
+            (false, true),
+            "{}",
+            call.word()
+        );
+    }
+
+    #[test]
     fn a_call_whose_process_is_gone_is_lost() {
         let mut calls = some();
         let gone = json!({"event": "begun", "pid": i32::MAX, "owner": "x", "profile": "p", "command": "c"});

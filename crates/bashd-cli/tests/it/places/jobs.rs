@@ -295,6 +295,14 @@ fn a_wait_that_nobody_waits_for_any_more_takes_no_end_along() {
             }
         }
         fs::write(home.home().join("gate"), "").unwrap();
+        // A wait that went on there would have its end by now.
+        let begun = Instant::now();
+        while engine.job(call(&screen)).await.result["job"]["ended_ms"].is_null() {
+            assert!(begun.elapsed() < PATIENCE, "it never ended");
+        }
+        for _ in 0..20 {
+            engine.job(call(&screen)).await;
+        }
         let known = std::collections::HashSet::new();
         let ends = engine.next_ends_there("default", "rpc:test", &known);
         let ends = tokio::time::timeout(PATIENCE, ends).await;

@@ -55,6 +55,17 @@ fn whole(text: &str) -> Option<&str> {
     (!text.contains(HOLE)).then_some(text)
 }
 
+/// Of several possibilities one that is known. Among those, one in which least is empty: a
+/// parameter that nobody gave says nothing about what a person gives. Then the last: it was
+/// assigned last.
+fn most_telling(possibilities: &[Vec<Word>]) -> Option<&Vec<Word>> {
+    let is_text = |words: &&Vec<Word>| words.iter().all(Word::is_literal_or_glob);
+    let is_known = |words: &&Vec<Word>| !words.iter().any(super::constants::is_unknown);
+    let said = |words: &&Vec<Word>| words.iter().filter(|word| !word.is("")).count();
+    let texts = possibilities.iter().filter(is_text).max_by_key(said);
+    texts.or_else(|| possibilities.iter().filter(is_known).max_by_key(said))
+}
+
 impl Constants {
     /// What a script prints; what it changes is forgotten.
     pub(super) fn printed_by(&mut self, script: &str) -> Option<String> {
@@ -107,11 +118,7 @@ impl Constants {
             }
             let mut command = (*command).clone();
             let filled = self.fill(&mut command);
-            // Of several possibilities the last that is known: it was assigned last.
-            let is_known = |words: &&Vec<Word>| !words.iter().any(super::constants::is_unknown);
-            let others = || filled.others.iter();
-            let is_text = |words: &&Vec<Word>| words.iter().all(Word::is_literal_or_glob);
-            if let Some(words) = others().rfind(is_text).or_else(|| others().rfind(is_known)) {
+            if let Some(words) = most_telling(&filled.others) {
                 command.words.clone_from(words);
             }
             let output = self.output_of(&command, input.take())?;

@@ -22,14 +22,24 @@ const SCRIPTS: usize = 100_000;
 /// Scripts that one bash runs, one after the other: starting it takes longer than a script.
 const AT_ONCE: usize = 50;
 
+/// After so many, how many are left is told.
+const TOLD_EACH: usize = 10_000;
+
 /// One of so many may be missed in a soak run, and none in any other.
 const MOST_MISSED: usize = 2000;
 
-/// Rules that are about how something is run, whatever that is: text that is decoded and run, and
-/// scripts that nobody could judge. They may object to one of so many harmless scripts, each of
+/// Rules that are about how something is run, whatever that is: text that is decoded and run, text
+/// that is run where another host had a word in it, and scripts that nobody could judge. They may object to one of so many harmless scripts, each of
 /// which is a disguise.
-const HIDING: [&str; 2] = ["no_hidden_script", "script_within_bounds"];
+const HIDING: [&str; 3] = [
+    "no_hidden_script",
+    "no_pipe_to_shell",
+    "script_within_bounds",
+];
 const MOST_ASKED: usize = 10;
+
+/// One of so many may be one of which bash made something else than it says.
+const MOST_ASTRAY: usize = 1000;
 
 /// Means with which something else may run than did: the guard judges what may.
 const POSSIBLE: [&str; 1] = ["branch"];
@@ -82,6 +92,8 @@ const GOOD: [&[&str]; 13] = [
 /// A script that runs a command by several means.
 struct Hidden {
     text: String,
+    /// Whether the command is one of the bad ones.
+    means_harm: bool,
     means: Vec<&'static str>,
 }
 
@@ -130,6 +142,7 @@ fn hide(random: &mut Random, command: &[&str]) -> Hidden {
     }
     Hidden {
         text: before + &script,
+        means_harm: BAD.contains(&command),
         means,
     }
 }
@@ -171,6 +184,9 @@ struct Tally {
     ran_good: usize,
     /// Harmless ones that a rule asked about because of how they hide.
     asked: usize,
+    /// Scripts that say something bad, and were refused, of which bash made something harmless:
+    /// in a function, `$1` is not that of the script.
+    went_astray: usize,
     /// What was missed by means that nobody sees through.
     unseen: usize,
     missed: BTreeMap<String, Vec<String>>,
@@ -192,6 +208,7 @@ impl Tally {
                 self.unseen += 1;
             } else if !is_caught {
                 let means = script.means.join(", ");
+                println!("missed, by {means}: {}", script.text);
                 let missed = self.missed.entry(means).or_default();
                 missed.push(script.text.clone());
             }
@@ -200,6 +217,7 @@ impl Tally {
             match by.as_deref() {
                 Some(rule) if HIDING.contains(&rule) => self.asked += 1,
                 Some(_) if has_one_of(&POSSIBLE) => {}
+                Some(_) if script.means_harm => self.went_astray += 1,
                 Some(_) => self.refused.push(script.text.clone()),
                 None => {}
             }
@@ -210,6 +228,7 @@ impl Tally {
         self.ran_bad += other.ran_bad;
         self.ran_good += other.ran_good;
         self.asked += other.asked;
+        self.went_astray += other.went_astray;
         self.unseen += other.unseen;
         for (means, scripts) in other.missed {
             self.missed.entry(means).or_default().extend(scripts);
@@ -229,6 +248,10 @@ impl Iterator for Coming {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.batches = self.batches.checked_sub(1)?;
+        // Who runs all of them waits for an hour, and wants to see how far they are.
+        if (self.batches + 1).is_multiple_of(TOLD_EACH / AT_ONCE) {
+            println!("{} scripts to go", (self.batches + 1) * AT_ONCE);
+        }
         let mut one = || {
             let from: &[&[&str]] = if self.random.next(3) > 0 { &BAD } else { &GOOD };
             let command = from[self.random.next(from.len())];
@@ -297,6 +320,10 @@ fn what_scripts_really_run_is_what_was_judged() {
     );
     println!("{asked} of {ran_good} harmless ones were asked about because of how they hide");
     println!(
+        "{} said something bad and did something else",
+        tally.went_astray
+    );
+    println!(
         "{} more were missed by means that nobody sees through: {UNSEEN:?}",
         tally.unseen
     );
@@ -305,6 +332,7 @@ fn what_scripts_really_run_is_what_was_judged() {
     assert!(
         missed_count <= ran_bad / MOST_MISSED
             && tally.refused.is_empty()
+            && tally.went_astray <= ran_good / MOST_ASTRAY
             && asked <= ran_good / MOST_ASKED,
         "{told}"
     );
@@ -322,6 +350,7 @@ fn each_means_alone_is_seen_through() {
         for around in STRUCTURES.iter().chain(HANDED) {
             scripts.push(Hidden {
                 text: around.filled(command).expect("plain words stand anywhere"),
+                means_harm: true,
                 means: vec![around.name],
             });
         }
@@ -333,7 +362,11 @@ fn each_means_alone_is_seen_through() {
             words[place] = &spelling;
             text.push_str(&words.join(" "));
             let means = vec![means];
-            scripts.push(Hidden { text, means });
+            scripts.push(Hidden {
+                text,
+                means_harm: true,
+                means,
+            });
         }
     }
     let (mut wrong, mut ran) = (Vec::new(), vec![false; scripts.len() / 3]);

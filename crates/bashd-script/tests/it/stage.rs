@@ -127,10 +127,12 @@ impl Stage {
         for (index, script) in scripts.iter().enumerate() {
             fs::write(work.join(format!("{index}.script")), script).expect("a script");
         }
-        // A script that does not end, or starts itself, must not take the machine with it. No
-        // limit on processes binds root.
+        // A script that does not end, or starts itself, must not take the machine with it, nor the
+        // other scripts: a text that evaluates its own arguments may evaluate itself. What it has
+        // called until then counts. No limit on processes binds root.
         let driver = "ulimit -u 1000; i=0; while [ $i -lt $COUNT ]; do export LOG=$PWD/$i.log; \
-                      echo $i >at; ( . ./$i.script ) </dev/null >/dev/null 2>&1; i=$((i+1)); done";
+                      echo $i >at; ( ulimit -t 3; . ./$i.script ) </dev/null >/dev/null 2>&1; \
+                      i=$((i+1)); done";
         let mut command = Command::new("timeout");
         if fs::metadata(&work).is_ok_and(|work| work.uid() == 0) {
             let open = fs::Permissions::from_mode(0o711);

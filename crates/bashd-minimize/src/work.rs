@@ -53,26 +53,29 @@ impl Work {
 pub(crate) fn lines(text: &str) -> TextLines<'_> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     TextLines {
-        rest: (!text.is_empty()).then_some(text),
+        text,
+        from: (!text.is_empty()).then_some(0),
+        ends: memchr::memchr_iter(b'\n', text.as_bytes()),
     }
 }
 
 /// The lines of a text, found several times faster than the standard library does.
 #[derive(Debug, Clone)]
 pub(crate) struct TextLines<'a> {
-    rest: Option<&'a str>,
+    text: &'a str,
+    /// Where the next line begins, if there is one.
+    from: Option<usize>,
+    ends: memchr::Memchr<'a>,
 }
 
 impl<'a> Iterator for TextLines<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        let rest = self.rest.take()?;
-        let Some(end) = memchr::memchr(b'\n', rest.as_bytes()) else {
-            return Some(rest);
-        };
-        self.rest = rest.get(end + 1..);
-        rest.get(..end)
+        let from = self.from?;
+        let end = self.ends.next();
+        self.from = end.map(|end| end + 1);
+        self.text.get(from..end.unwrap_or(self.text.len()))
     }
 }
 

@@ -103,7 +103,11 @@ fn is_apart(all: &[&str], at: usize) -> bool {
 /// How many lines from here on have the same form around their first word.
 fn words_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<PlainGroup> {
     let (first, second) = (lines.all.get(at)?, lines.all.get(at + 1)?);
-    // Almost always decided by how they end: alike, or with their first words.
+    // Almost always decided by how they begin, and by how they end: alike, or with their first
+    // words.
+    if !stems::may_share_a_form(first, second) {
+        return None;
+    }
     if first.as_bytes().last() != second.as_bytes().last()
         && !(stems::ends_with_first_word(first) && stems::ends_with_first_word(second))
     {

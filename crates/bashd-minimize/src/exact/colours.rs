@@ -263,20 +263,30 @@ impl<'a> ColourReader<'a> {
 
     /// Lines with a red piece where most like them have a green one, or the other way round.
     fn rare_states(&self) -> Vec<Range<usize>> {
-        let mut counts: HashMap<StatePlace<'_>, [usize; 2]> = HashMap::new();
-        for state in &self.states {
-            let [red, green] = counts.entry(state.place).or_default();
-            *if state.run.ink == CellInk::Red {
-                red
-            } else {
-                green
-            } += 1;
+        let is_red = |state: &StateLine<'_>| state.run.ink == CellInk::Red;
+        // Most texts have one of the two colours alone, and nothing has to be counted.
+        if self.states.iter().all(is_red) || !self.states.iter().any(is_red) {
+            return Vec::new();
         }
-        let is_rare = |state: &&StateLine<'_>| {
-            let [red, green] = counts.get(&state.place).copied().unwrap_or_default();
-            let is_rarer = match state.run.ink {
-                CellInk::Red => red <= green,
-                _ => green < red,
+        let mut known: HashMap<StatePlace<'_>, usize> = HashMap::new();
+        let mut counts: Vec<[usize; 2]> = Vec::new();
+        let mut places = Vec::with_capacity(self.states.len());
+        for state in &self.states {
+            let place = *known.entry(state.place).or_insert(counts.len());
+            if place == counts.len() {
+                counts.push([0; 2]);
+            }
+            if let Some([red, green]) = counts.get_mut(place) {
+                *if is_red(state) { red } else { green } += 1;
+            }
+            places.push(place);
+        }
+        let is_rare = |(state, place): &(&StateLine<'_>, usize)| {
+            let [red, green] = counts.get(*place).copied().unwrap_or_default();
+            let is_rarer = if is_red(state) {
+                red <= green
+            } else {
+                green < red
             };
             // Lines of a diff, and words like FAILED, say it themselves.
             let has_words = state.run.text.contains(char::is_alphabetic);
@@ -286,8 +296,11 @@ impl<'a> ColourReader<'a> {
                 && !matches!(state.place.first, '+' | '-' | '<' | '>')
                 && !(has_words && is_trouble(state.run.text))
         };
-        let rare = self.states.iter().filter(is_rare);
-        rare.map(|state| state.line.clone()).collect()
+        let states = self.states.iter().zip(places);
+        states
+            .filter(is_rare)
+            .map(|(state, _)| state.line.clone())
+            .collect()
     }
 }
 

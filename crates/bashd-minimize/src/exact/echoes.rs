@@ -7,7 +7,7 @@
 
 use super::super::work::Work;
 use super::untouchable::must_stand;
-use super::{TextPage, free_mark};
+use super::{TextPage, free_mark, mixed};
 
 /// Marks that end a reference, the first that the text does not have.
 pub(super) const MARKS: [char; 3] = ['↑', '†', '‡'];
@@ -33,7 +33,6 @@ pub(super) struct ReferredText {
 /// The text with references; `None` if there are none.
 pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<ReferredText> {
     let (text, all) = (page.text, page.lines.as_slice());
-    let mut prints = Fingerprints::of(all);
     let mut known = KnownPlaces::with_room_for(all.len());
     let mut last_seen = LastSeen::default();
     let mut mark = None;
@@ -43,7 +42,8 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<ReferredText> {
     let mut at = 0;
     work.charge(text.len() * 2);
     while at < all.len() {
-        let (line, pair) = prints.of_pair(at);
+        let print = |at: usize| page.prints.get(at).copied().unwrap_or_default();
+        let (line, pair) = (spread(print(at)), spread(mixed(print(at), print(at + 1))));
         let together = known.last(pair, at);
         let alone = known.last(line, at);
         let earlier = if together < at { together } else { alone };
@@ -101,10 +101,19 @@ fn reference(words: &str, mark: char, lines: usize) -> String {
     }
 }
 
-/// About how many tokens these lines have, with their ends.
+/// More tokens than any reference takes: nobody needs to know how many more.
+const MANY: usize = 64;
+
+/// About how many tokens these lines have, with their ends, if they are not [`MANY`].
 fn tokens_of(block: &[&str]) -> usize {
-    let tokens: usize = block.iter().map(|line| tokens_about(line)).sum();
-    tokens + block.len().saturating_sub(1)
+    let mut tokens = block.len().saturating_sub(1);
+    for line in block {
+        if tokens >= MANY {
+            break;
+        }
+        tokens += tokens_about(line);
+    }
+    tokens
 }
 
 /// About how many tokens a line has: words, groups of digits, and other characters; blanks and
@@ -257,53 +266,9 @@ impl KnownPlaces {
     }
 }
 
-/// The hashes of lines: the next one's is kept, since it is the first of the next pair.
-struct Fingerprints<'a> {
-    all: &'a [&'a str],
-    next: (usize, u64),
-}
-
-impl<'a> Fingerprints<'a> {
-    fn of(all: &'a [&'a str]) -> Self {
-        let next = (0, all.first().map_or(0, |line| fingerprint(line)));
-        Self { all, next }
-    }
-
-    /// The hash of a line, and that of it and the next.
-    fn of_pair(&mut self, at: usize) -> (u64, u64) {
-        let of = |at: usize| self.all.get(at).map_or(0, |line| fingerprint(line));
-        let first = if self.next.0 == at {
-            self.next.1
-        } else {
-            of(at)
-        };
-        let second = of(at + 1);
-        self.next = (at + 1, second);
-        (spread(first), spread(mixed(first, second)))
-    }
-}
-
 /// The low bits of a product carry little information.
 fn spread(hash: u64) -> u64 {
     hash ^ hash >> 32
-}
-
-fn fingerprint(line: &str) -> u64 {
-    let (words, rest) = line.as_bytes().as_chunks::<8>();
-    let mut last = [0; 8];
-    for (byte, of_rest) in last.iter_mut().zip(rest) {
-        *byte = *of_rest;
-    }
-    let sum = words.iter().fold(line.len() as u64, |sum, word| {
-        mixed(sum, u64::from_le_bytes(*word))
-    });
-    mixed(sum, u64::from_le_bytes(last))
-}
-
-fn mixed(sum: u64, word: u64) -> u64 {
-    /// An odd number whose bits are spread: the golden ratio.
-    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    (sum.rotate_left(23) ^ word).wrapping_mul(SPREAD)
 }
 
 /// How many lines from here equal those from `earlier` on, without overlap and without trouble;
@@ -332,7 +297,8 @@ mod tests {
     use super::*;
 
     fn referred(text: &str) -> Option<String> {
-        refer(&TextPage::of(text), &Work::for_input(text.len())).map(|referred| referred.text)
+        refer(&TextPage::with_prints(text), &Work::for_input(text.len()))
+            .map(|referred| referred.text)
     }
 
     #[test]

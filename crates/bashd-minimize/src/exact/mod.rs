@@ -68,6 +68,8 @@ pub(crate) struct Reshaped {
 struct TextPage<'a> {
     text: &'a str,
     lines: Vec<&'a str>,
+    /// A hash of each line, where they are to be compared: lines with different ones differ.
+    prints: Vec<u64>,
 }
 
 impl<'a> TextPage<'a> {
@@ -75,8 +77,37 @@ impl<'a> TextPage<'a> {
         // Most lines are longer: growing costs more than the room.
         let mut all = Vec::with_capacity(text.len() / 32 + 8);
         all.extend(lines(text));
-        Self { text, lines: all }
+        Self {
+            text,
+            lines: all,
+            prints: Vec::new(),
+        }
     }
+
+    fn with_prints(text: &'a str) -> Self {
+        let page = Self::of(text);
+        let prints = page.lines.iter().map(|line| fingerprint(line)).collect();
+        Self { prints, ..page }
+    }
+}
+
+/// A hash of a line. It is made for speed alone: whoever finds two equal ones compares the lines.
+fn fingerprint(line: &str) -> u64 {
+    let (words, rest) = line.as_bytes().as_chunks::<8>();
+    let mut last = [0; 8];
+    for (byte, of_rest) in last.iter_mut().zip(rest) {
+        *byte = *of_rest;
+    }
+    let sum = words.iter().fold(line.len() as u64, |sum, word| {
+        mixed(sum, u64::from_le_bytes(*word))
+    });
+    mixed(sum, u64::from_le_bytes(last))
+}
+
+fn mixed(sum: u64, word: u64) -> u64 {
+    /// An odd number whose bits are spread: the golden ratio.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    (sum.rotate_left(23) ^ word).wrapping_mul(SPREAD)
 }
 
 /// Marks of headings, the first that the text does not have.
@@ -107,12 +138,12 @@ pub(crate) fn reshape<'a>(
     if notation == Notation::Nothing {
         return (Cow::Borrowed(text), Reshaped::default());
     }
-    let page = TextPage::of(text);
+    let page = TextPage::with_prints(text);
     let counted = repeats::count(&page, work);
     let after_count;
     let page = match &counted {
         Some((counted, _)) => {
-            after_count = TextPage::of(counted);
+            after_count = TextPage::with_prints(counted);
             &after_count
         }
         None => &page,

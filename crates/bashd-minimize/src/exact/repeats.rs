@@ -25,7 +25,7 @@ pub(super) fn count(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     let mut stood_for = 0;
     let mut at = 0;
     while at < all.len() {
-        let Some((block, times)) = repetition(all, at, work) else {
+        let Some((block, times)) = repetition(page, at, work) else {
             at += 1;
             continue;
         };
@@ -68,11 +68,12 @@ fn push_lines(text: &mut String, lines: &[&str]) {
 }
 
 /// The shortest block that repeats from here, and how often it appears.
-fn repetition(all: &[&str], at: usize, work: &Work) -> Option<(usize, usize)> {
-    let line = all.get(at)?;
+fn repetition(page: &TextPage<'_>, at: usize, work: &Work) -> Option<(usize, usize)> {
+    let (all, prints) = (page.lines.as_slice(), page.prints.as_slice());
+    let print = prints.get(at)?;
     for block in 1..=LONGEST_BLOCK {
-        // Almost always decided by the first bytes of one other line.
-        if all.get(at + block) != Some(line) {
+        // Almost always decided by the hash of one other line.
+        if prints.get(at + block) != Some(print) {
             continue;
         }
         let first = all.get(at..at + block)?;
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
 
     fn counted(text: &str) -> Option<(String, u64)> {
-        count(&TextPage::of(text), &Work::for_input(text.len()))
+        count(&TextPage::with_prints(text), &Work::for_input(text.len()))
     }
 
     #[test]

@@ -61,10 +61,14 @@ impl RescuedFrames {
     }
 
     /// Those that are not among the lines that stand anyway, by their rows, each with its number.
-    pub(super) fn beside(&self, standing: &HashSet<String>) -> Vec<(usize, &RescuedFrame)> {
+    pub(super) fn beside(
+        &self,
+        standing: impl FnOnce() -> HashSet<String>,
+    ) -> Vec<(usize, &RescuedFrame)> {
         if self.all.is_empty() {
             return Vec::new();
         }
+        let standing = standing();
         let standing_words: HashSet<String> = standing.iter().map(|line| words_of(line)).collect();
         let stands = |frame: &RescuedFrame| match &frame.words {
             Some(words) => standing_words.contains(words),

@@ -36,24 +36,23 @@ const THREE: u32 = 0x00ff_ffff;
 struct PieceTable {
     /// By their hashes, two to a place.
     places: [[u32; 2]; PLACES],
-    /// Whether two bytes are the first two, or the second and the third, of any: of each piece in a
-    /// text, one of these pairs stands at an even place.
-    pairs: Box<[bool; PAIRS]>,
+    /// Whether three bytes may be the first three, or the last three, of any: of each piece in a
+    /// text, these or those begin at an even place.
+    triples: [bool; TRIPLES],
 }
 
 /// Places of the table, each a power of two.
 const PLACES: usize = 1024;
+const TRIPLES: usize = 1 << TRIPLE_BITS;
+const TRIPLE_BITS: u32 = 13;
 
-/// All pairs of bytes.
-const PAIRS: usize = 1 << 16;
-
-/// Makes small letters of two bytes.
-const SMALL_PAIR: u16 = 0x2020;
+/// What tells three letters apart, large or small: other bytes look like one of them.
+const LETTERS: u32 = 0x001f_1f1f;
 
 static TABLE: LazyLock<PieceTable> = LazyLock::new(|| {
     let mut table = PieceTable {
         places: [[0; 2]; PLACES],
-        pairs: Box::new([false; PAIRS]),
+        triples: [false; TRIPLES],
     };
     for piece in PIECES {
         if let Ok(bytes) = piece.as_bytes().try_into() {
@@ -62,21 +61,38 @@ static TABLE: LazyLock<PieceTable> = LazyLock::new(|| {
             if let Some(free) = place.into_iter().find(|known| **known == 0) {
                 *free = piece;
             }
-            table.add_pairs(&bytes);
+            table.add_triple(piece);
+            table.add_triple(piece >> 8);
         }
     }
-    table.add_pairs(b"err");
+    table.add_triple(SHORT);
+    (0..=u8::MAX).for_each(|any| table.add_triple(u32::from_le_bytes([b'r', b'r', any, 0])));
     table
 });
 
 impl PieceTable {
-    fn add_pairs(&mut self, piece: &[u8]) {
-        for pair in piece.array_windows::<2>().take(2) {
-            let pair = u16::from_le_bytes(*pair) | SMALL_PAIR;
-            if let Some(known) = self.pairs.get_mut(usize::from(pair)) {
-                *known = true;
-            }
+    fn add_triple(&mut self, triple: u32) {
+        if let Some(known) = self.triples.get_mut(triple_place(triple)) {
+            *known = true;
         }
+    }
+
+    /// Whether the first three of these bytes may be of a piece.
+    fn may_be(&self, bytes: u32) -> bool {
+        self.triples
+            .get(triple_place(bytes))
+            .copied()
+            .unwrap_or(true)
+    }
+
+    /// Whether a piece stands here.
+    fn has(&self, bytes: &[u8], at: usize) -> bool {
+        let window = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
+        window.is_some_and(|window| {
+            let piece = u32::from_le_bytes(*window) | SMALL;
+            let known = self.places.get(place_of(piece)).unwrap_or(&[0; 2]);
+            known.contains(&piece) || piece & THREE == SHORT
+        })
     }
 }
 
@@ -85,40 +101,45 @@ fn place_of(piece: u32) -> usize {
     (piece.wrapping_mul(0x9e37_79b1) >> 22) as usize
 }
 
+/// Where the first three of these bytes are in the table.
+fn triple_place(bytes: u32) -> usize {
+    ((bytes & LETTERS).wrapping_mul(0x9e37_79b1) >> (32 - TRIPLE_BITS)) as usize
+}
+
 /// The first place at or after which a line must be looked at.
 pub(super) fn find(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
-    let found = match (piece_in(bytes), memchr2(b'^', 0x1b, bytes)) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    };
+    let piece = piece_in(bytes);
+    let before = piece.unwrap_or(bytes.len());
+    let found = memchr2(b'^', 0x1b, bytes.get(..before).unwrap_or_default()).or(piece);
     let before = found.unwrap_or(bytes.len());
     drawn_in(bytes.get(..before).unwrap_or_default()).or(found)
 }
 
 fn piece_in(bytes: &[u8]) -> Option<usize> {
     let table: &PieceTable = &TABLE;
-    let is_piece = |at: &usize| {
-        let window = bytes.get(*at..).and_then(|rest| rest.first_chunk::<4>());
-        window.is_some_and(|window| {
-            let piece = u32::from_le_bytes(*window) | SMALL;
-            let known = table.places.get(place_of(piece)).unwrap_or(&[0; 2]);
-            known.contains(&piece) || piece & THREE == SHORT
-        })
-    };
     if bytes.starts_with(b"E  ") || bytes.starts_with(b"e  ") {
         return Some(0);
     }
-    let (pairs, _) = bytes.as_chunks::<2>();
-    let may_be = |pair: &[u8; 2]| {
-        let pair = u16::from_le_bytes(*pair) | SMALL_PAIR;
-        table.pairs.get(usize::from(pair)).copied().unwrap_or(true)
-    };
-    let mut places = pairs.iter().enumerate().filter(|(_, pair)| may_be(pair));
-    let found = places.find_map(|(pair, _)| {
-        let at = pair * 2;
-        [at.saturating_sub(1), at].into_iter().find(is_piece)
-    });
+    // Three places at once, two bytes apart: the seventh byte is the last that they need.
+    let mut at = 0;
+    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let eight = u64::from_le_bytes(*eight);
+        let [first, second, third] =
+            [eight, eight >> 16, eight >> 32].map(|bytes| table.may_be(bytes as u32));
+        if first | second | third {
+            let mut places = [(first, at), (second, at + 2), (third, at + 4)].into_iter();
+            let found = places.find_map(|(may_be, at)| {
+                let both = may_be.then(|| [at.saturating_sub(1), at]);
+                both?.into_iter().find(|at| table.has(bytes, *at))
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        at += 6;
+    }
+    let found = (at.saturating_sub(1)..bytes.len()).find(|at| table.has(bytes, *at));
     // The last three bytes of a text.
     let end = bytes.len().saturating_sub(3);
     found.or_else(|| {

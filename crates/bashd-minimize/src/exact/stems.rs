@@ -88,7 +88,8 @@ fn begins_whole(text: &str, at: usize) -> bool {
 
 /// The first word of a line; nothing of a line that begins with a blank.
 pub(super) fn first_word(line: &str) -> &str {
-    line.split(' ').next().unwrap_or_default()
+    let end = memchr::memchr(b' ', line.as_bytes()).unwrap_or(line.len());
+    line.get(..end).unwrap_or_default()
 }
 
 /// Whether its last word is its first.
@@ -98,6 +99,22 @@ pub(super) fn ends_with_first_word(line: &str) -> bool {
 
 /// Shorter words occur in a line again by chance.
 const SHORTEST_WORD: usize = 3;
+
+/// A quick look whether two lines may have the same form: it is right where it says no.
+pub(super) fn may_share_a_form(one: &str, other: &str) -> bool {
+    // What follows the first word and its blank is the word again in both, or the same in both.
+    let after_word = |line: &str| {
+        let end = line.bytes().position(|byte| byte == b' ')?;
+        let after = line.as_bytes().get(end + 1).copied();
+        (end >= SHORTEST_WORD).then(|| (line.as_bytes().first().copied(), after))
+    };
+    match (after_word(one), after_word(other)) {
+        (Some((first, after)), Some((other_first, other_after))) => {
+            after == other_after || after == first && other_after == other_first
+        }
+        _ => false,
+    }
+}
 
 /// What stands around the first word of a line wherever it stands.
 #[derive(Debug)]

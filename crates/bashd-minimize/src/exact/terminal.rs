@@ -8,7 +8,6 @@ use super::escapes::{Escape, Links, escape_at, link_in, parameters};
 use super::plain::PlainForm;
 use super::rescued::{RescuedFrame, RescuedFrames};
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 /// The widest line that the cursor can move across: nobody draws beyond it, and a number could ask
 /// for any amount.
@@ -266,9 +265,9 @@ impl EndlessScreen {
             self.rows.pop();
         }
         let frames = |row: &ScreenRow| row.frame_under().into_iter().chain([row.text()]);
-        let standing: HashSet<String> = self.rows.iter().flat_map(frames).collect();
+        let standing = || self.rows.iter().flat_map(frames).collect();
         // Those of a row stand before it, in the order of their time.
-        let rescued = self.rescued.beside(&standing);
+        let rescued = self.rescued.beside(standing);
         let mut rescued = rescued.into_iter().peekable();
         let (mut lines, mut raw_lines) = (Vec::new(), Vec::new());
         let mut push = |line: String, raw_line: u32| {

@@ -210,6 +210,7 @@ fn prints_decoded(command: &SimpleCommand) -> bool {
             const {
                 &CodeParts::new(&[
                     "chr(",
+                    "(chr,",
                     "fromCharCode",
                     "\\x7",
                     "\\x6",

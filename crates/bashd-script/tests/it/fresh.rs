@@ -159,6 +159,16 @@ fn the_thirteenth_fresh_list_is_caught() {
 }
 
 #[test]
+fn the_fourteenth_fresh_list_is_caught() {
+    measure("fourteenth.tsv", 2);
+}
+
+#[test]
+fn the_fifteenth_fresh_list_is_caught() {
+    measure("fifteenth.tsv", 1);
+}
+
+#[test]
 fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
     let gate = Gate {
         safe_mode: SafeMode::Strict,

@@ -29,6 +29,9 @@ const LONGEST: usize = 32 << 20;
 /// Bytes that may wait until they are written.
 const MOST_WAITING: usize = 64 << 20;
 
+/// Bytes to which a piece grows before the next one begins.
+const LONGEST_PIECE: usize = 64 << 10;
+
 /// How long the end of a server waits for what is not written yet.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 
@@ -68,6 +71,17 @@ impl WaitingForTape {
 }
 
 impl PassedBytes {
+    /// Adds what went by. Who writes byte by byte makes no piece for each.
+    fn add(&mut self, side: Side, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        match self.pieces.back_mut() {
+            Some((last, piece)) if *last == side && piece.len() < LONGEST_PIECE => {
+                piece.extend_from_slice(bytes);
+            }
+            _ => self.pieces.push_back((side, bytes.to_vec())),
+        }
+    }
+
     /// Ends the tape; the first reason is said.
     fn fail(&mut self, why: &str) {
         if !std::mem::replace(&mut self.has_failed, true) {
@@ -118,7 +132,7 @@ impl LineBuffer {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Client,
     Server,
@@ -163,8 +177,7 @@ impl TapeRecorder {
             passed.fail("it is written too slowly, and ends here");
             return;
         }
-        passed.bytes += bytes.len();
-        passed.pieces.push_back((side, bytes.to_vec()));
+        passed.add(side, bytes);
         drop(passed);
         self.waiting.changed.notify_all();
     }
@@ -386,5 +399,26 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for TapedOut<W> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_come_one_by_one_are_few_pieces() {
+        let mut passed = PassedBytes::default();
+        for _ in 0..1000 {
+            passed.add(Side::Client, b"x");
+        }
+        passed.add(Side::Server, b"y");
+        for _ in 0..3 {
+            passed.add(Side::Client, &[b'z'; LONGEST_PIECE]);
+        }
+        let lengths: Vec<usize> = passed.pieces.iter().map(|(_, piece)| piece.len()).collect();
+        let full = LONGEST_PIECE;
+        assert_eq!(lengths, [1000, 1, full, full, full]);
+        assert_eq!(passed.bytes, 1001 + 3 * full);
     }
 }

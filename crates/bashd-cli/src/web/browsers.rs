@@ -12,7 +12,7 @@ use hyper::header::COOKIE;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,6 +20,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Browsers at most; of more the one that came first has to come again.
 const MOST: usize = 64;
+
+/// Bytes of the file at most.
+const LONGEST: u64 = 256 * 1024;
 
 /// How long a browser is known, in seconds.
 const KNOWN_FOR: u64 = 30 * 24 * 3600;
@@ -31,6 +34,8 @@ const KEY: &str = "x-bashd-key";
 pub(super) struct Browsers {
     file: PathBuf,
     state: Mutex<LetIn>,
+    /// One at a time writes the file.
+    keeping: Mutex<()>,
 }
 
 struct LetIn {
@@ -72,6 +77,7 @@ impl Browsers {
         Ok(Self {
             file,
             state: Mutex::new(state),
+            keeping: Mutex::default(),
         })
     }
 
@@ -93,11 +99,12 @@ impl Browsers {
         let mut state = self.state();
         if port.is_some() && state.stored.port != port {
             state.stored.port = port;
-            self.store(&mut state);
+            drop(state);
+            self.keep();
         }
     }
 
-    /// Lets a browser in that brings the token, which is then another.
+    /// Lets a browser in that brings the token, which is then another. It is to be kept, too.
     pub(super) fn enter(&self, token: &str) -> Option<BrowserPass> {
         let mut state = self.state();
         if !is_equal(token.as_bytes(), state.token.as_bytes()) {
@@ -108,61 +115,73 @@ impl Browsers {
             key: random().ok()?,
         };
         state.token = random().ok()?;
-        // Another server of this user may have let some in meanwhile.
-        let port = state.stored.port;
-        state.stored = read(&self.file);
-        state.stored.port = port;
         state.stored.browsers.push(KnownBrowser {
             cookie: hash(&pass.cookie),
             key: hash(&pass.key),
             since: now(),
         });
-        self.store(&mut state);
         Some(pass)
     }
 
-    /// Whether a request is from a browser that was let in. The host names the cookie.
-    pub(super) fn admits(&self, headers: &HeaderMap, host: &str) -> bool {
-        let key = headers.get(KEY).and_then(|key| key.to_str().ok());
-        let Some(key) = key.map(hash) else {
-            return false;
-        };
-        let cookies: Vec<String> = cookies(headers, &cookie_name(host)).map(hash).collect();
-        if cookies.is_empty() {
-            return false;
-        }
+    /// Writes down who was let in, beside those that another server of this user has let in
+    /// meanwhile. Waits for files: a failure only has browsers come again after a restart.
+    pub(super) fn keep(&self) {
+        let _one = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = read(&self.file).browsers;
         let mut state = self.state();
-        if state.stored.knows(&cookies, &key) {
-            return true;
+        for own in &state.stored.browsers {
+            if !all.iter().any(|known| known.key == own.key) {
+                all.push(own.clone());
+            }
         }
-        // Another server of this user may have let it in.
-        let stored = read(&self.file);
-        if stored.knows(&cookies, &key) {
-            state.stored.browsers = stored.browsers;
-            return true;
-        }
-        false
+        let latest = now().saturating_sub(KNOWN_FOR);
+        all.retain(|browser| browser.since >= latest);
+        all.drain(..all.len().saturating_sub(MOST));
+        state.stored.browsers = all;
+        let stored = state.stored.clone();
+        drop(state);
+        let _ = write(&self.file, &stored);
     }
 
-    /// A failure only has browsers come again after a restart.
-    fn store(&self, state: &mut LetIn) {
-        let latest = now().saturating_sub(KNOWN_FOR);
-        let browsers = &mut state.stored.browsers;
-        browsers.retain(|browser| browser.since >= latest);
-        browsers.drain(..browsers.len().saturating_sub(MOST));
-        let _ = write(&self.file, &state.stored);
+    /// Whether a browser was let in.
+    pub(super) fn knows(&self, shown: &ShownPass) -> bool {
+        self.state().stored.knows(shown)
+    }
+
+    /// Looks whether another server of this user has let it in. Waits for a file.
+    pub(super) fn look_again(&self, shown: &ShownPass) {
+        let stored = read(&self.file);
+        if stored.knows(shown) {
+            self.state().stored.browsers = stored.browsers;
+        }
+    }
+}
+
+/// What a request shows to be let in, as hashes.
+pub(super) struct ShownPass {
+    cookies: Vec<String>,
+    key: String,
+}
+
+impl ShownPass {
+    /// `None` if it shows nothing that could do. The host names the cookie.
+    pub(super) fn of(headers: &HeaderMap, host: &str) -> Option<Self> {
+        let key = headers.get(KEY).and_then(|key| key.to_str().ok());
+        let cookies: Vec<String> = cookies(headers, &cookie_name(host)).map(hash).collect();
+        let key = key.map(hash).filter(|_| !cookies.is_empty())?;
+        Some(Self { cookies, key })
     }
 }
 
 impl StoredBrowsers {
-    fn knows(&self, cookies: &[String], key: &str) -> bool {
+    fn knows(&self, shown: &ShownPass) -> bool {
         let latest = now().saturating_sub(KNOWN_FOR);
         let is_it = |browser: &KnownBrowser| {
             let has_cookie =
                 |cookie: &String| is_equal(cookie.as_bytes(), browser.cookie.as_bytes());
             browser.since >= latest
-                && is_equal(key.as_bytes(), browser.key.as_bytes())
-                && cookies.iter().any(has_cookie)
+                && is_equal(shown.key.as_bytes(), browser.key.as_bytes())
+                && shown.cookies.iter().any(has_cookie)
         };
         self.browsers.iter().any(is_it)
     }
@@ -205,7 +224,9 @@ fn now() -> u64 {
 }
 
 fn read(file: &Path) -> StoredBrowsers {
-    let text = fs::read(file).unwrap_or_default();
+    let mut text = Vec::new();
+    let opened = fs::File::open(file);
+    let _ = opened.and_then(|file| file.take(LONGEST).read_to_end(&mut text));
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
@@ -238,31 +259,50 @@ mod tests {
         ])
     }
 
+    /// As a request is judged, and as a token is taken.
+    fn admits(browsers: &Browsers, headers: &HeaderMap, host: &str) -> bool {
+        ShownPass::of(headers, host).is_some_and(|shown| {
+            browsers.knows(&shown) || {
+                browsers.look_again(&shown);
+                browsers.knows(&shown)
+            }
+        })
+    }
+
+    fn enter(browsers: &Browsers, token: &str) -> Option<BrowserPass> {
+        let pass = browsers.enter(token)?;
+        browsers.keep();
+        Some(pass)
+    }
+
     #[test]
     fn a_token_works_once_and_a_browser_needs_both_parts() {
         let state = tempfile::tempdir().unwrap();
         let browsers = Browsers::in_state(state.path()).unwrap();
         let token = browsers.token();
-        assert!(browsers.enter("").is_none() && browsers.enter("0").is_none());
-        let pass = browsers.enter(&token).unwrap();
-        assert!(browsers.enter(&token).is_none(), "it was used");
+        assert!(enter(&browsers, "").is_none() && enter(&browsers, "0").is_none());
+        let pass = enter(&browsers, &token).unwrap();
+        assert!(enter(&browsers, &token).is_none(), "it was used");
         let good = headers(&pass);
-        assert!(browsers.admits(&good, HOST));
-        assert!(!browsers.admits(&good, "127.0.0.1:81"), "another's cookie");
+        assert!(admits(&browsers, &good, HOST));
+        assert!(
+            !admits(&browsers, &good, "127.0.0.1:81"),
+            "another's cookie"
+        );
         for missing in [COOKIE.as_str(), KEY] {
             let mut part = good.clone();
             part.remove(missing);
-            assert!(!browsers.admits(&part, HOST), "without {missing}");
+            assert!(!admits(&browsers, &part, HOST), "without {missing}");
         }
-        let other = browsers.enter(&browsers.token()).unwrap();
+        let other = enter(&browsers, &browsers.token()).unwrap();
         let mixed = BrowserPass {
             cookie: pass.cookie.clone(),
             key: other.key,
         };
-        assert!(!browsers.admits(&headers(&mixed), HOST));
+        assert!(!admits(&browsers, &headers(&mixed), HOST));
         // After a restart it is known, by hashes alone; the old token is not.
         let again = Browsers::in_state(state.path()).unwrap();
-        assert!(again.admits(&good, HOST) && again.enter(&token).is_none());
+        assert!(admits(&again, &good, HOST) && enter(&again, &token).is_none());
         let stored = fs::read_to_string(state.path().join("web/browsers.json")).unwrap();
         assert!(!stored.contains(&pass.cookie) && !stored.contains(&pass.key));
     }
@@ -271,14 +311,14 @@ mod tests {
     fn many_browsers_and_damage_are_survived() {
         let state = tempfile::tempdir().unwrap();
         let browsers = Browsers::in_state(state.path()).unwrap();
-        let first = browsers.enter(&browsers.token()).unwrap();
+        let first = enter(&browsers, &browsers.token()).unwrap();
         for _ in 0..MOST {
-            browsers.enter(&browsers.token()).unwrap();
+            enter(&browsers, &browsers.token()).unwrap();
         }
-        assert!(!browsers.admits(&headers(&first), HOST), "it gave way");
+        assert!(!admits(&browsers, &headers(&first), HOST), "it gave way");
         assert_eq!(browsers.state().stored.browsers.len(), MOST);
         fs::write(state.path().join("web/browsers.json"), "{torn").unwrap();
         let again = Browsers::in_state(state.path()).unwrap();
-        assert!(again.enter(&again.token()).is_some());
+        assert!(enter(&again, &again.token()).is_some());
     }
 }

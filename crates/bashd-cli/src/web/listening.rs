@@ -1,7 +1,7 @@
 //! Where the page is served: a port of the loopback address, or a Unix socket.
 
 use super::access::AllowedOrigin;
-use super::{WebServer, peers, routes};
+use super::{WebServer, looks, peers, routes};
 use crate::args::WebOptions;
 use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
@@ -164,9 +164,12 @@ async fn connection(stream: WebStream, server: Arc<WebServer>, guest: Arc<Guest>
     match stream {
         WebStream::Port(stream, peer, address) => {
             // The kernel's table has the connections of everybody, however many they make.
-            let asking = move || peers::is_own(peer, address);
+            let asking = looks::PEERS.look(move || peers::is_own(peer, address));
             let is_own = server.access.is_behind_a_proxy()
-                || tokio::task::spawn_blocking(asking).await.unwrap_or(false);
+                || tokio::select! {
+                    is_own = asking => is_own.unwrap_or(false),
+                    () = guest.sent_away.cancelled() => false,
+                };
             if is_own {
                 over(stream, server, guest).await;
             }

@@ -1,6 +1,7 @@
 //! `bashd web`: a page with the calls, jobs and questions of all of this user's bashd processes.
 //!
-//! `access` says who may ask, `browsers` which browsers were let in, `peers` whose a connection is;
+//! `access` says who may ask, `browsers` which browsers were let in, `peers` whose a connection is,
+//! by the `looks` of a few threads;
 //! `now` is the one stream of what happens, `rows` what it says of a call, `runs` is one run's
 //! output and what is done to it, `tree` its processes, `past` what was; `metrics` is for
 //! Prometheus; `assets` is the page itself, `routes` which
@@ -13,6 +14,7 @@ mod assets;
 mod browsers;
 mod effects;
 mod listening;
+mod looks;
 mod metrics;
 mod now;
 mod opening;

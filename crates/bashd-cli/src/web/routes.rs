@@ -3,8 +3,9 @@
 
 use super::access::{self, TurnedAway};
 use super::answer::{self, WebAnswer};
+use super::browsers::ShownPass;
 use super::runs::{NotDone, SliceWish};
-use super::{WebServer, assets, browsers, effects};
+use super::{WebServer, assets, browsers, effects, looks};
 use crate::serve::door::Guest;
 use bashd::approval::ApprovalAnswer;
 use bashd::feed::FeedPlace;
@@ -50,7 +51,7 @@ pub(super) async fn answer(
     if path == "/api/enter" && request.method() == Method::POST {
         return enter(server, &host, request).await;
     }
-    if !server.browsers.admits(request.headers(), &host) {
+    if !is_let_in(server, &request, &host).await {
         let why = "follow the link that `bashd web` printed\n";
         return answer::plain(StatusCode::UNAUTHORIZED, why);
     }
@@ -62,8 +63,24 @@ fn host_of(server: &WebServer, request: &Request<Incoming>) -> Result<String, Tu
     server.access.host(request.headers())
 }
 
+/// Whether a request is from a browser that was let in, here or by another server of this user.
+async fn is_let_in(server: &Arc<WebServer>, request: &Request<Incoming>, host: &str) -> bool {
+    let Some(shown) = ShownPass::of(request.headers(), host) else {
+        return false;
+    };
+    if server.browsers.knows(&shown) {
+        return true;
+    }
+    let (shown, asked) = (Arc::new(shown), Arc::clone(server));
+    let again = Arc::clone(&shown);
+    looks::BROWSERS
+        .look(move || asked.browsers.look_again(&again))
+        .await;
+    server.browsers.knows(&shown)
+}
+
 /// Exchanges the token for what a browser shows from then on.
-async fn enter(server: &WebServer, host: &str, request: Request<Incoming>) -> WebAnswer {
+async fn enter(server: &Arc<WebServer>, host: &str, request: Request<Incoming>) -> WebAnswer {
     #[derive(Deserialize)]
     struct Token {
         token: String,
@@ -77,6 +94,8 @@ async fn enter(server: &WebServer, host: &str, request: Request<Incoming>) -> We
         let why = "this link was used, or is not the latest that `bashd web` printed\n";
         return answer::plain(StatusCode::UNAUTHORIZED, why);
     };
+    let keeping = Arc::clone(server);
+    looks::BROWSERS.look(move || keeping.browsers.keep()).await;
     server.tell_link("a browser came in; the next by ");
     let mut answer = answer::json(&json!({"key": pass.key}));
     let secure = if is_secure { "; Secure" } else { "" };

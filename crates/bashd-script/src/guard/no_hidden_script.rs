@@ -29,7 +29,8 @@ pub(super) const RULE: Rule = Rule {
 /// Programs that change a text as it passes.
 const CHANGERS: &[&str] = &[
     "rev", "tr", "sed", "awk", "gawk", "cut", "fold", "paste", "perl", "python3", "python", "head",
-    "tail", "tac", "xargs",
+    "tail", "tac", "xargs", "grep", "egrep", "fgrep", "sort", "uniq", "jq", "yq", "iconv", "fmt",
+    "column", "envsubst", "m4", "ruby", "php", "node", "dd",
 ];
 
 /// Programs that print the text that they are given.
@@ -51,13 +52,17 @@ fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
     if command.name() == Some("git") {
         return super::git_settings::has_outside_program(near, command);
     }
-    if reads_descriptor(command) || runs_decoded_code(command) || runs_decoded_file(near, command) {
+    if reads_descriptor(command)
+        || takes_opened_input(near, command)
+        || runs_decoded_code(command)
+        || runs_decoded_file(near, command)
+    {
         return true;
     }
     if may_run(command) {
-        let reads = command.place.reads_pipe && runs_input(command);
+        let runs = runs_input(command);
         let is_fed = |source: &&SimpleCommand| {
-            reads && feeds(source, command) || is_substituted(source, command)
+            runs && feeds(source, command) || is_substituted(source, command)
         };
         let sources: Vec<&SimpleCommand> = near.iter().filter(is_fed).collect();
         // A changer hides only what is already in the text: a list of files is not a script.
@@ -65,7 +70,9 @@ fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
             let mut all = sources.iter();
             all.any(|source| prints_text(source) || here_string(source))
         };
-        let decoded = sources.iter().any(|source| decodes(source));
+        let decoded = sources
+            .iter()
+            .any(|source| decodes(source) || prints_decoded(source));
         return decoded || sources.iter().any(|source| is_changer(source)) && has_text();
     }
     let is_inside = |word: &Word, of: fn(&SimpleCommand) -> bool| {
@@ -170,6 +177,56 @@ fn here_string(command: &SimpleCommand) -> bool {
         .redirects
         .iter()
         .any(|redirect| redirect.operator == RedirectOperator::HereString)
+}
+
+/// `exec < FILE; bash`: a shell runs what an earlier command has made everybody's input.
+fn takes_opened_input(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
+    use RedirectOperator::{HereDoc, HereString, Read};
+    let is_input = |redirect: &Redirect| {
+        matches!(redirect.operator, HereDoc | HereString | Read)
+            && matches!(redirect.descriptor.as_deref(), None | Some("0"))
+    };
+    let opens = |other: &&SimpleCommand| {
+        other.name() == Some("exec")
+            && other.arguments().is_empty()
+            && other.span.end <= command.span.start
+    };
+    command.name().is_some_and(is_shell)
+        && runs_input(command)
+        && !command.place.reads_pipe
+        && !command.redirects.iter().any(is_input)
+        && near
+            .iter()
+            .filter(opens)
+            .any(|other| other.redirects.iter().any(is_input))
+}
+
+/// `python3 -c 'print(chr(114)+"m")'`: code that makes a text out of what does not look like it.
+fn prints_decoded(command: &SimpleCommand) -> bool {
+    let is_code = |name: &str| is_interpreter(name) && !is_shell(name);
+    command.name().is_some_and(is_code)
+        && code_has(
+            command,
+            const {
+                &CodeParts::new(&[
+                    "chr(",
+                    "(chr,",
+                    "fromCharCode",
+                    "\\x7",
+                    "\\x6",
+                    "\\u0",
+                    "[::-1]",
+                    ".reverse",
+                    "b64decode",
+                    "decode_base64",
+                    "base64_decode",
+                    "atob(",
+                    "fromhex(",
+                    "unhexlify(",
+                    "pack(",
+                ])
+            },
+        )
 }
 
 /// Whether a command turns an encoded text into a plain one.

@@ -358,7 +358,8 @@ fn of_words(sender: &SimpleCommand, carried: &Carried<'_>) -> Decision {
     let takes_up = Decision::ask_if(all.any(|word| carried.is_in(word)));
     if to_network(sender) {
         let own = words.iter().map(of_path).max();
-        return takes_up.max(own.unwrap_or(Decision::Allow));
+        let printed = given_by(sender);
+        return takes_up.max(printed).max(own.unwrap_or(Decision::Allow));
     }
     if matches!(sender.name(), Some("sftp" | "ftp" | "lftp" | "tftp")) {
         return takes_up.max(of_session(sender));

@@ -31,6 +31,10 @@ pub(super) const RULE: Rule = Rule {
             judge: puts_last,
         },
         Concern::Programs {
+            names: &["mount"],
+            judge: covers,
+        },
+        Concern::Programs {
             names: &["sed", "perl", "gsed", "ed", "ex", "vim", "awk", "gawk"],
             judge: edits_in_place,
         },
@@ -125,6 +129,18 @@ fn written(redirect: &Redirect, directory: &Directories) -> Decision {
     decision.max(Decision::ask_if(loses))
 }
 
+/// `mount --bind X FILE`: until it is taken away, everybody reads X there.
+fn covers(call: &ProgramCall<'_>) -> Decision {
+    let binds = call.words.iter().any(|word| {
+        matches!(word.known(), Some("-B" | "--bind" | "--rbind" | "-R"))
+            || word.known().is_some_and(|text| text.contains("bind"))
+    });
+    let last = operands(call.words).last().filter(|_| binds);
+    last.map_or(Decision::Allow, |word| {
+        of_write(&resolved(call, word), word)
+    })
+}
+
 /// What they write is named last.
 fn puts_last(call: &ProgramCall<'_>) -> Decision {
     let many = operands(call.words).count() > 1;
@@ -188,6 +204,17 @@ fn is_run_for_user(names: &[&str]) -> bool {
     }
 }
 
+/// What is found before a program that everybody has, by its path below a home or `/usr`.
+fn stands_before(names: &[&str]) -> bool {
+    let everybodys = [
+        "ls", "cat", "cp", "mv", "rm", "ps", "sh", "bash", "su", "sudo", "ssh", "login", "passwd",
+    ];
+    match names {
+        ["bin", name] | [".local" | "local", "bin" | "sbin", name] => everybodys.contains(name),
+        _ => false,
+    }
+}
+
 /// Files that say what an agent may do, wherever they are.
 fn is_agents_own(names: &[&str]) -> bool {
     match names {
@@ -196,6 +223,7 @@ fn is_agents_own(names: &[&str]) -> bool {
         | [.., ".gemini", "settings.json"]
         | [.., ".cursor", "permissions.json" | "cli-config.json"]
         | [.., ".config", "bashd", "config.toml"]
+        | [.., "bashd", "grants.jsonl"]
         | [.., ".bashd.toml"] => true,
         _ => false,
     }
@@ -212,7 +240,7 @@ fn of_write(path: &Path, word: &Word) -> Decision {
         return Decision::Ask;
     }
     if path.start == PathStart::Home {
-        return Decision::ask_if(is_run_for_user(&names));
+        return Decision::ask_if(is_run_for_user(&names) || stands_before(&names));
     }
     if path.start != PathStart::Root {
         return Decision::Allow;
@@ -253,6 +281,7 @@ fn of_write(path: &Path, word: &Word) -> Decision {
         | ["etc", "xdg", "autostart", ..]
         | ["Library", "LaunchDaemons" | "LaunchAgents", ..] => Decision::Ask,
         ["var", "spool", "cron", ..] | ["etc", "systemd", "system", ..] => Decision::Ask,
+        ["usr", rest @ ..] if stands_before(rest) => Decision::Ask,
         ["bin" | "sbin" | "lib" | "lib64", _] | ["usr", "bin" | "sbin" | "lib", _] => Decision::Ask,
         _ => match trees::of_file(path) {
             Decision::Ask => Decision::Ask,

@@ -4,8 +4,8 @@
 use super::word::Word;
 
 /// The programs that are known here.
-pub(super) const NAMES: [&str; 11] = [
-    "base64", "base32", "rev", "tr", "xxd", "sed", "cut", "head", "tail", "tac", "openssl",
+pub(super) const NAMES: [&str; 12] = [
+    "base64", "base32", "rev", "tr", "xxd", "sed", "cut", "head", "tail", "tac", "openssl", "grep",
 ];
 
 /// What a program makes of its input.
@@ -54,6 +54,7 @@ pub(super) fn decoded(name: &str, words: &[Word], input: &str) -> Option<String>
         "tr" => translated(&options, input),
         "sed" => edited(&options, input),
         "cut" => cut(&options, input),
+        "grep" => selected(&options, input),
         "head" | "tail" => ends(name, &options, input),
         _ => None,
     }
@@ -202,6 +203,25 @@ fn edited(options: &[&str], input: &str) -> Option<String> {
     Some(edited)
 }
 
+/// `grep TEXT`, `grep -v TEXT`, `grep .`: the lines of its input.
+fn selected(options: &[&str], input: &str) -> Option<String> {
+    let (inverts, pattern) = match options {
+        [pattern] | ["-e" | "-E" | "-F", pattern] => (false, *pattern),
+        ["-v" | "-vE" | "-vF", pattern] => (true, *pattern),
+        _ => return None,
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _/~,:=@-".contains(c);
+    if pattern != "." && (pattern.starts_with('-') || !pattern.chars().all(is_plain)) {
+        return None;
+    }
+    let has = |line: &str| match pattern {
+        "." => !line.is_empty(),
+        pattern => line.contains(pattern),
+    };
+    let lines = input.lines().filter(|line| has(line) != inverts);
+    Some(lines.map(|line| line.to_owned() + "\n").collect())
+}
+
 /// `cut -c LIST`, `cut -d X -f LIST`
 fn cut(options: &[&str], input: &str) -> Option<String> {
     let value = |letter: char| {
@@ -282,13 +302,25 @@ fn ends(name: &str, options: &[&str], input: &str) -> Option<String> {
     Some(lines.iter().skip(skipped).take(count).copied().collect())
 }
 
-/// `python3 -c 'print("x")'`, `perl -e 'print "x"'`, `awk 'BEGIN{print "x"}'`: one literal.
+/// Interpreters whose code may print one literal.
+pub(super) const CODES: [&str; 9] = [
+    "python3", "python", "perl", "awk", "ruby", "php", "node", "bun", "deno",
+];
+
+/// `python3 -c 'print("x")'`, `perl -e 'print "x"'`, `awk 'BEGIN{print "x"}'`, `node -p '"x"'`: one
+/// literal.
 pub(super) fn printed_literal(name: &str, words: &[Word]) -> Option<String> {
-    let code = words
-        .iter()
-        .filter_map(Word::known)
-        .find(|word| word.contains("print"))?;
-    let after = code.split_once("print")?.1;
+    let by = match name {
+        "ruby" => "puts",
+        "php" => "echo",
+        "node" | "bun" | "deno" => "console.log",
+        _ => "print",
+    };
+    let mut known = words.iter().filter_map(Word::known);
+    let after = match words {
+        [option, code] if by == "console.log" && option.is("-p") => code.known()?,
+        _ => known.find_map(|word| word.split_once(by))?.1,
+    };
     let start = after.find(['"', '\''])?;
     let quote = after.get(start..=start)?;
     let literal = after.get(start + 1..)?;
@@ -300,7 +332,11 @@ pub(super) fn printed_literal(name: &str, words: &[Word]) -> Option<String> {
     let before = after.get(..start)?;
     let is_print = before.chars().all(|c| matches!(c, '(' | ' '));
     let text = super::escapes::unescaped(literal.get(..end)?);
-    let newline = if name == "perl" { "" } else { "\n" };
+    let newline = if matches!(name, "perl" | "php") {
+        ""
+    } else {
+        "\n"
+    };
     (is_only && is_print).then(|| text + newline)
 }
 
@@ -363,6 +399,8 @@ mod tests {
             ("head", &["-c", "2"], "rmx", "rm"),
             ("tail", &["-n1"], "a\nrm\n", "rm\n"),
             ("tac", &[], "a\nb\n", "b\na\n"),
+            ("grep", &["rm"], "ls\nrm x\n", "rm x\n"),
+            ("grep", &["-v", "ls"], "ls\nrm x\n", "rm x\n"),
         ] {
             assert_eq!(
                 made(name, options, input).as_deref(),
@@ -372,5 +410,6 @@ mod tests {
         }
         assert_eq!(made("base64", &[], "x"), None);
         assert_eq!(made("sed", &["s/./x/"], "x"), None);
+        assert_eq!(made("grep", &["^r"], "rm"), None, "a pattern");
     }
 }

@@ -9,10 +9,11 @@ use super::word_reader::Quoting;
 pub(super) const MOST_BYTES: usize = 4096;
 
 /// Programs whose output may be worked out (`printed.rs`).
-pub(super) const PRINTING: [&str; 30] = [
+pub(super) const PRINTING: [&str; 38] = [
     "eval", "echo", "printf", "base64", "base32", "rev", "tr", "xxd", "cat", "sed", "cut", "head",
     "tail", "tac", "openssl", "awk", "tee", "dirname", "basename", "realpath", "readlink", "pwd",
-    "cd", "true", ":", "python3", "perl", "whoami", "ls", "find",
+    "cd", "true", ":", "python3", "perl", "whoami", "ls", "find", "grep", "dd", "python", "ruby",
+    "php", "node", "bun", "deno",
 ];
 
 /// `${…}`, `$((…))`: what follows the dollar, without the braces.

@@ -86,7 +86,7 @@ static CALL_NAME: ByteSet =
 fn calls(code: &str, found: &mut Vec<String>) {
     let bytes = code.as_bytes();
     let renamed = renamed_calls(code);
-    let mut at = 0;
+    let (mut at, mut named) = (0, 0);
     while let Some(byte) = bytes.get(at) {
         if *byte == b'"' || *byte == b'\'' {
             // A name in a literal is not a call.
@@ -124,6 +124,10 @@ fn calls(code: &str, found: &mut Vec<String>) {
             let call = ForeignCall::read(code, at);
             if found.len() < MOST_SCRIPTS {
                 found.extend(call.script(name, is_running, is_removing));
+                if (is_running || is_removing) && named < MOST_NAMED {
+                    named += 1;
+                    found.extend(call.by_name(name, code, (is_running, is_removing)));
+                }
                 found.extend(call.by_method(name, code));
                 if let ("exec" | "eval" | "compile", Some(inner)) = (name, call.literals.first()) {
                     calls(inner, found);
@@ -136,6 +140,13 @@ fn calls(code: &str, found: &mut Vec<String>) {
         }
     }
 }
+
+/// Most calls of a code whose argument is looked for by its name, and most places of a name.
+const MOST_NAMED: usize = 8;
+const MOST_PLACES: usize = 8;
+
+/// Most bytes of a code in which names are looked for.
+const MOST_CODE: usize = 16 << 10;
 
 /// Most calls that a code gives other names.
 const MOST_RENAMED: usize = 8;
@@ -217,6 +228,12 @@ impl<'a> ForeignCall<'a> {
                     is_first = false;
                     continue;
                 }
+                b'q' | b'%' if let Some((words, length)) = quoted_by_letter(code, at) => {
+                    literals.extend(words);
+                    at += length;
+                    is_first = false;
+                    continue;
+                }
                 byte if open == 0 && is_first && !byte.is_ascii_whitespace() => break,
                 _ => {}
             }
@@ -228,6 +245,50 @@ impl<'a> ForeignCall<'a> {
             inside: code.get(start..at).unwrap_or_default(),
             end: at,
         }
+    }
+
+    /// What a call does whose argument is a name: `c = 'rm x'; system(c)`, `for c in ['rm x']:
+    /// system(c)`. Every value that the code gives it counts, and none that it computes.
+    fn by_name(&self, name: &str, code: &'a str, does: (bool, bool)) -> Vec<String> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let argument = self
+            .inside
+            .trim_start_matches(['(', '[', ' ', '*', '$', '@']);
+        let argument = argument.split(|c| !is_name(c)).next().unwrap_or_default();
+        let begins = argument.chars().next();
+        if code.len() > MOST_CODE || !begins.is_some_and(|c| c.is_ascii_alphabetic() || c == '_') {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (at, _) in code.match_indices(argument).take(MOST_PLACES) {
+            let before = code.get(..at).and_then(|before| before.chars().next_back());
+            let rest = code.get(at + argument.len()..).unwrap_or_default();
+            if before.is_some_and(is_name) || rest.starts_with(is_name) {
+                continue;
+            }
+            let rest = rest.trim_start_matches([' ', ')']);
+            let value = rest.strip_prefix('=').or_else(|| rest.strip_prefix(":="));
+            let value = value.filter(|value| !value.starts_with(['=', '>', '~']));
+            let each = rest
+                .strip_prefix("in ")
+                .or_else(|| rest.strip_prefix("of "));
+            let Some(begin) = value.or(each) else {
+                continue;
+            };
+            let given = Self::read(code, code.len() - begin.len());
+            if each.is_none() {
+                found.extend(given.script(name, does.0, does.1));
+                continue;
+            }
+            for literal in given.literals {
+                let one = Self {
+                    literals: vec![literal],
+                    ..given
+                };
+                found.extend(one.script(name, does.0, does.1));
+            }
+        }
+        found
     }
 
     /// What is done with the result of a call: `Path(x).unlink()`, `[remove(f) for f in glob(x)]`.
@@ -383,6 +444,35 @@ fn literal_span(code: &str, start: usize) -> Option<(&str, usize)> {
         }
     }
     None
+}
+
+/// `q(rm x)`, `qq{rm x}`, `qw(rm x)` of Perl, `%w[rm x]` of Ruby: their words, and their length.
+fn quoted_by_letter(code: &str, at: usize) -> Option<(Vec<String>, usize)> {
+    let before = at.checked_sub(1).and_then(|at| code.as_bytes().get(at));
+    if before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_$@".contains(byte)) {
+        return None;
+    }
+    let rest = code.get(at..)?;
+    let signs = ["qw", "qq", "q", "%w", "%W", "%q", "%Q"];
+    let sign = signs.iter().find(|sign| rest.starts_with(**sign))?;
+    let behind = rest.get(sign.len()..)?;
+    let close = match behind.chars().next()? {
+        '(' => ')',
+        '{' => '}',
+        '[' => ']',
+        '<' => '>',
+        other @ ('/' | '|' | '!') => other,
+        _ => return None,
+    };
+    let inner = behind.get(1..)?;
+    let inner = inner.get(..inner.find(close)?)?;
+    let length = sign.len() + inner.len() + 2;
+    let words = if sign.ends_with(['w', 'W']) {
+        inner.split_whitespace().map(str::to_owned).collect()
+    } else {
+        vec![inner.to_owned()]
+    };
+    Some((words, length))
 }
 
 /// `%x(…)`, `qx{…}`

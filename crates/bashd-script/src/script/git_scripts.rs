@@ -42,11 +42,28 @@ const RUNNING: [&str; 6] = [
     "filter-branch",
 ];
 
+/// How the address of a repository begins that a program gives out: `ext::sh -c x% y`.
+const EXTERNAL: &str = "ext::";
+
+/// The command of such an address: a blank behind `%` is part of a word, which needs no difference
+/// here; other letters behind it stand for what git asks.
+fn external(word: &Word) -> Option<String> {
+    let text = printed_text(word);
+    let command = text.strip_prefix(EXTERNAL)?;
+    let mut words = command.replace("% ", "\0").replace("%%", "%");
+    // What follows `-c` is one word then, a script.
+    if let Some((shell, script)) = words.split_once(" -c ") {
+        let script = script.replace('\0', " ").replace('\'', "'\\''");
+        words = format!("{shell} -c '{script}'");
+    }
+    Some(words.replace('\0', " "))
+}
+
 /// Whether a call may run scripts at all: most do not.
 pub(super) fn may_run(command: &SimpleCommand) -> bool {
     command.arguments().iter().take(8).any(|word| {
         let text = word.known_beginning();
-        text.starts_with("-c") || RUNNING.contains(&text)
+        text.starts_with("-c") || text.starts_with(EXTERNAL) || RUNNING.contains(&text)
     })
 }
 
@@ -138,6 +155,7 @@ pub(super) fn scripts(arguments: &[Word]) -> Vec<String> {
     let Some((subcommand, rest)) = git.words.split_first() else {
         return found;
     };
+    found.extend(rest.iter().filter_map(external));
     let joined = |words: &[Word]| match words {
         [script] => printed_text(script),
         // More words are a command as they stand.

@@ -13,6 +13,7 @@ use super::reader::ScriptReader;
 use super::view::{Construct, Joint, Readings, RedirectOperator, SimpleCommand, Span};
 use super::word::{Word, WordPart};
 use super::word_reader::{HOLE, Pieces, text_with_holes};
+use super::wrappers::rest_of;
 use std::rc::Rc;
 
 /// Most bytes of a text that is worked out.
@@ -205,7 +206,9 @@ impl Constants {
             "dirname" | "basename" | "realpath" | "readlink" => {
                 paths_printed::printed(name, words)?
             }
-            "python3" | "perl" | "awk" => match decoders::printed_literal(name, words) {
+            "dd" => self.copied(words, input)?,
+            name if decoders::CODES.contains(&name) => match decoders::printed_literal(name, words)
+            {
                 Some(literal) => literal,
                 None if name == "awk" => decoders::fields(words, whole(&input?)?)?,
                 None => return None,
@@ -254,6 +257,25 @@ impl Constants {
             printed.push_str(&self.file_text(word)?);
         }
         if has_file { Some(printed) } else { input }
+    }
+
+    /// `dd if=FILE`: a file that is known, or the input.
+    fn copied(&mut self, words: &[Word], input: Option<String>) -> Option<String> {
+        let is_source = |word: &&Word| word.known_beginning().starts_with("if=");
+        match words.iter().find(is_source) {
+            Some(word) => {
+                let file = rest_of(word, "if=".len())?;
+                let is_text =
+                    |part: &&WordPart| !matches!(part, WordPart::Text(text) if text.is_empty());
+                let parts: Vec<WordPart> = file.parts.iter().filter(is_text).cloned().collect();
+                self.file_text(&Word {
+                    parts: parts.into(),
+                    ..file
+                })
+            }
+            None if words.is_empty() => input,
+            None => None,
+        }
     }
 
     /// A function of the script.

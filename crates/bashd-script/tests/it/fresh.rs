@@ -152,6 +152,22 @@ fn the_seventh_fresh_list_is_caught() {
     measure("seventh.tsv", 2);
 }
 
+/// By somebody who had read the page about the guard, but no rule's source.
+#[test]
+fn the_thirteenth_fresh_list_is_caught() {
+    measure("thirteenth.tsv", 0);
+}
+
+#[test]
+fn the_fourteenth_fresh_list_is_caught() {
+    measure("fourteenth.tsv", 2);
+}
+
+#[test]
+fn the_fifteenth_fresh_list_is_caught() {
+    measure("fifteenth.tsv", 1);
+}
+
 #[test]
 fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
     let gate = Gate {
@@ -171,6 +187,7 @@ fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
         "tenth_strict.tsv",
         "eleventh_strict.tsv",
         "twelfth_strict.tsv",
+        "thirteenth_strict.tsv",
         // Every option that git 2.47 names by `git SUBCOMMAND --git-completion-helper-all`.
         "git_options_strict.tsv",
     ];
@@ -201,6 +218,7 @@ fn the_interceptor_names_the_tool_for_contested_commands() {
         "third_interceptor.tsv",
         "fifth_interceptor.tsv",
         "sixth_interceptor.tsv",
+        "thirteenth_interceptor.tsv",
     ];
     for row in lists.into_iter().flat_map(rows) {
         let (wanted, command) = match row.as_slice() {

@@ -7,8 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How long they may take together.
-const SECONDS: &str = "300";
+/// How long they may take together: also where the machine does something else for minutes, and
+/// stops who runs a hundred thousand of them.
+const SECONDS: &str = "1200";
 
 /// A user without rights and without processes, as whom root has scripts run.
 const SCRIPTS_USER: u32 = 64_533;

@@ -4,9 +4,14 @@ use super::server::{self, Visitor, WebUnderTest};
 use bashd_testkit::loudly;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Sooner than a look is given up.
+const LOOKED: Duration = Duration::from_millis(1500);
 
 #[test]
 fn a_token_lets_one_browser_in_once() {
@@ -92,6 +97,46 @@ fn every_request_needs_the_cookie_and_the_key() {
         let deed = server.post(&partly, "/api/asks/none", &json!({"answer": "once"}));
         assert_eq!(deed.status, 401, "{partly:?}");
     }
+}
+
+/// What is stored of browsers may be a pipe that nobody writes: who is not known yet waits for it,
+/// and nobody else.
+#[test]
+fn a_strangers_look_that_never_ends_holds_up_no_browser() {
+    let home = server::home();
+    let mut server = WebUnderTest::start(&home, &[]);
+    let visitor = server.visitor();
+    let stored = home.state().join("web/browsers.json");
+    std::fs::remove_file(&stored).unwrap();
+    let made = Command::new("mkfifo").arg(&stored).status().unwrap();
+    assert!(made.success());
+    let stranger = Visitor {
+        key: visitor.key.chars().rev().collect(),
+        ..visitor.clone()
+    };
+    let host = server.address.to_string();
+    let mut waiting: Vec<TcpStream> = Vec::new();
+    for _ in 0..40 {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let headers = stranger.headers(&host);
+        server::ask(&mut stream, "GET /api/runs/none HTTP/1.1", &headers, "");
+        waiting.push(stream);
+    }
+    let threads = || std::fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
+    for _ in 0..5 {
+        let begun = Instant::now();
+        assert_eq!(server.get(&visitor, "/api/runs/none").status, 404);
+        assert!(begun.elapsed() < LOOKED, "{:?}", begun.elapsed());
+    }
+    assert!(threads().count() < 20, "{} threads", threads().count());
+    for stream in waiting {
+        assert_eq!(server::read(stream).status, 401);
+    }
+    // Who brings the token comes in all the same.
+    let token = server.token.clone();
+    assert_eq!(server.enter(&token).status, 200);
+    drop(server);
+    std::fs::remove_file(&stored).unwrap();
 }
 
 #[test]

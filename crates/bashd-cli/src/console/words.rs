@@ -1,11 +1,13 @@
 //! What a line of the prompt does: commands, calls, and the words that begin with a slash.
 
 use super::app::App;
+use super::asking::FIRST_ANSWER;
 use super::end_key::TerminalUse;
 use super::history;
 use super::jobs::{self, Deed};
 use super::pager::{PageSource, Pager, RowTarget};
 use super::prompt::PromptLine;
+use super::runs::LiveRun;
 use crate::for_people;
 use crate::render::{StyledLine, Tone};
 use bashd::artifact::ArtifactStore;
@@ -14,6 +16,10 @@ use bashd::request::By;
 impl App {
     /// The remark when another command is asked for while one runs.
     pub(super) fn busy(&self) -> String {
+        let live = self.runs.live.as_ref();
+        if live.is_some_and(|live| live.input.waits()) {
+            return FIRST_ANSWER.to_owned();
+        }
         match self.end_label().as_str() {
             "esc" => "A bash command is already running. Press Esc to cancel it first.".to_owned(),
             key => format!("a command is already running; {key} ends it"),
@@ -21,8 +27,19 @@ impl App {
     }
 
     /// The remark while a command runs.
-    pub(super) fn while_it_runs(&self) -> String {
-        format!("ctrl-t goes to its terminal, {} ends it", self.end_label())
+    pub(super) fn while_it_runs(&self, live: &LiveRun) -> String {
+        match (live.has_terminal, live.input.waits()) {
+            (true, true) => "ctrl-t goes to its terminal".to_owned(),
+            (true, false) => format!("ctrl-t goes to its terminal, {} ends it", self.end_label()),
+            (false, _) => format!("{} ends it", self.end_label()),
+        }
+    }
+
+    /// The remark when its key came once, and must come again.
+    pub(super) fn ends_if_again(&self) -> String {
+        let live = self.runs.live.as_ref();
+        let used_for = live.map_or(TerminalUse::Lines, |live| live.overlay.used_for());
+        format!("{} again ends it", self.runs.end_key().name(used_for))
     }
 
     fn end_label(&self) -> String {
@@ -50,9 +67,6 @@ impl App {
             PromptLine::RunApart(command) => self.runs.run(&command, By::PersonApart, size),
             PromptLine::Call(arguments) => self.runs.call(&arguments, size),
             PromptLine::Word(word, rest) => self.word(&word, &rest, size),
-        }
-        if runs {
-            self.remark = self.while_it_runs();
         }
     }
 
@@ -92,7 +106,7 @@ impl App {
     }
 
     fn open_log(&mut self, text: &str) {
-        let title = format!("Log {text}");
+        let title = format!("Log {text}").trim_end().to_owned();
         let problem = |tone, text: &str| Pager::new("Log", vec![StyledLine::new(tone, text)]);
         let page = match history::search(&self.ledger, text) {
             Err(error) => problem(Tone::Bad, &error),

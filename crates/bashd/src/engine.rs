@@ -67,7 +67,6 @@ use elsewhere::AwayCall;
 pub(crate) use elsewhere::HERE;
 pub(crate) use mapping::{ItemFate, ItemRecord};
 use session_state::BorrowedState;
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
@@ -320,10 +319,8 @@ impl EngineCore {
         let begun = Instant::now();
         let mut entry = LedgerEntry::new((&*self.ledger, &*self.feed), call.raw_text());
         let beginning = entry.beginning();
-        let ending = {
-            let stages = pin!(self.stages(profile, call, &mut entry, watch));
-            beginning.told_during(&self.feed, stages).await
-        };
+        let stages = Box::pin(self.stages(profile, call, &mut entry, watch));
+        let ending = beginning.told_during(&self.feed, stages).await;
         self.close(call, entry, (profile, ending), begun)
     }
 

@@ -1,7 +1,7 @@
 //! The console's state, and what each key does. What a line of the prompt does is in `words`.
 
 use super::asked_elsewhere::{self, AskedElsewhere};
-use super::asking::{FIRST_ANSWER, WAITS};
+use super::asking::FIRST_ANSWER;
 use super::complete::complete;
 use super::draw;
 use super::end_key::EndKeyWatch;
@@ -40,7 +40,7 @@ struct Watched {
 
 /// Whose terminal is shown over everything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Over {
+pub(super) enum Over {
     Nobody,
     Own,
 }
@@ -60,7 +60,7 @@ pub(super) struct App {
     pub(super) runs: ConsoleRuns,
     pub(super) ledger: Ledger,
     pub(super) prompt: Prompt,
-    over: Over,
+    pub(super) over: Over,
     watched: Option<Watched>,
     pub(super) pager: Option<Pager>,
     /// The lists from which it was opened, to which closing it leads back.
@@ -73,7 +73,7 @@ pub(super) struct App {
     /// What is to be done to a job.
     pub(super) deed: Option<Deed>,
     /// Looks for the key that ends a command whose terminal is not shown.
-    ending: EndKeyWatch,
+    pub(super) ending: EndKeyWatch,
     asked: mpsc::UnboundedReceiver<ConsoleQuestion>,
     pub(super) questions: VecDeque<ConsoleQuestion>,
     pause: AnswerPause,
@@ -243,23 +243,6 @@ impl App {
     /// Whether its user wants to leave.
     pub(super) fn is_leaving(&self) -> bool {
         self.is_leaving
-    }
-
-    /// What the line below says; while a command runs, what keys do if there is nothing else.
-    pub(super) fn remark(&self) -> String {
-        match &self.runs.live {
-            Some(_) if self.ending.is_half_asked_for(Instant::now()) => self.ends_if_again(),
-            Some(live) if self.remark.is_empty() => self.while_it_runs(live),
-            _ => self.remark.clone(),
-        }
-    }
-
-    /// What the console does now, in a word. At its terminal everybody sees that a program waits.
-    pub(super) fn doing(&self) -> &'static str {
-        match (self.over, self.runs.doing()) {
-            (Over::Own, WAITS) => "running",
-            (_, doing) => doing,
-        }
     }
 
     /// The prompt.

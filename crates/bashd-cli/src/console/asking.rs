@@ -52,7 +52,8 @@ impl InputWatch {
     }
 
     fn is_due(&self) -> bool {
-        self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY)
+        self.looked
+            .is_none_or(|looked| looked.elapsed() >= LOOK_EVERY)
     }
 }
 
@@ -80,5 +81,6 @@ impl App {
 }
 
 fn waits(jobs: &Jobs, live: &LiveRun) -> bool {
-    live.shell.is_some_and(|shell| jobs.awaited_by(shell).is_some())
+    live.shell
+        .is_some_and(|shell| jobs.awaited_by(shell).is_some())
 }

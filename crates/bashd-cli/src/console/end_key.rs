@@ -120,7 +120,8 @@ impl EndKeyWatch {
 
     /// Whether the key would end the command if it came again now.
     pub(super) fn is_half_asked_for(&self, now: Instant) -> bool {
-        self.last.is_some_and(|last| now.duration_since(last) < TWICE)
+        self.last
+            .is_some_and(|last| now.duration_since(last) < TWICE)
     }
 
     /// Handles a key; returns whether it ends the command.

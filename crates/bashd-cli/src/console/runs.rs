@@ -1,6 +1,6 @@
 //! What this console runs: a person's own commands, and calls as an agent would make them.
 
-use super::asking::{InputWatch, WAITS};
+use super::asking::InputWatch;
 use super::end_key::ConsoleEndKey;
 use super::overlay::Overlay;
 use super::state::SharedState;
@@ -32,8 +32,8 @@ const MOST_RUNS: usize = 500;
 const MOST_HELD: usize = 16 << 20;
 
 /// One command and what became of it.
-struct ConsoleRun {
-    view: RunView,
+pub(super) struct ConsoleRun {
+    pub(super) view: RunView,
     begun: Instant,
     expansion: OutputExpansion,
     /// Whether it is a person's own command, which leaves its state to the next.
@@ -127,7 +127,7 @@ pub(super) struct ConsoleRuns {
     has_state: StateHolder,
     /// Whose the jobs and sessions are.
     client: ClientEntry,
-    shown: Vec<ConsoleRun>,
+    pub(super) shown: Vec<ConsoleRun>,
     /// Runs before those, of which nothing is held.
     forgotten: usize,
     pub(super) live: Option<LiveRun>,
@@ -515,17 +515,6 @@ impl ConsoleRuns {
         let waits = self.live.as_ref().is_some_and(|live| live.input.waits());
         if let Some(shown) = self.shown.last_mut() {
             shown.view.waits_for_input(waits);
-        }
-    }
-
-    /// What the console does now, in a word.
-    pub(super) fn doing(&self) -> &'static str {
-        let state = self.shown.last().map(|shown| shown.view.state());
-        match (&self.live, state) {
-            (None, _) => "ready",
-            (Some(live), Some(RunState::Running)) if live.input.waits() => WAITS,
-            (Some(_), Some(RunState::Running)) => "running",
-            (Some(_), _) => "waiting",
         }
     }
 

@@ -1,53 +1,17 @@
 //! What a line of the prompt does: commands, calls, and the words that begin with a slash.
 
 use super::app::App;
-use super::asking::FIRST_ANSWER;
 use super::end_key::TerminalUse;
 use super::history;
 use super::jobs::{self, Deed};
 use super::pager::{PageSource, Pager, RowTarget};
 use super::prompt::PromptLine;
-use super::runs::LiveRun;
 use crate::for_people;
 use crate::render::{StyledLine, Tone};
 use bashd::artifact::ArtifactStore;
 use bashd::request::By;
 
 impl App {
-    /// The remark when another command is asked for while one runs.
-    pub(super) fn busy(&self) -> String {
-        let live = self.runs.live.as_ref();
-        if live.is_some_and(|live| live.input.waits()) {
-            return FIRST_ANSWER.to_owned();
-        }
-        match self.end_label().as_str() {
-            "esc" => "A bash command is already running. Press Esc to cancel it first.".to_owned(),
-            key => format!("a command is already running; {key} ends it"),
-        }
-    }
-
-    /// The remark while a command runs.
-    pub(super) fn while_it_runs(&self, live: &LiveRun) -> String {
-        match (live.has_terminal, live.input.waits()) {
-            (true, true) => "ctrl-t goes to its terminal".to_owned(),
-            (true, false) => format!("ctrl-t goes to its terminal, {} ends it", self.end_label()),
-            (false, _) => format!("{} ends it", self.end_label()),
-        }
-    }
-
-    /// The remark when its key came once, and must come again.
-    pub(super) fn ends_if_again(&self) -> String {
-        let live = self.runs.live.as_ref();
-        let used_for = live.map_or(TerminalUse::Lines, |live| live.overlay.used_for());
-        format!("{} again ends it", self.runs.end_key().name(used_for))
-    }
-
-    fn end_label(&self) -> String {
-        let live = self.runs.live.as_ref();
-        let used_for = live.map_or(TerminalUse::Lines, |live| live.overlay.used_for());
-        self.runs.end_key().label(used_for)
-    }
-
     /// Does what the line says.
     pub(super) fn submit(&mut self, size: (u16, u16)) {
         let line = PromptLine::parse(&self.prompt.text());

@@ -136,7 +136,10 @@ fn matches_at_the_end_of_a_page_are_gone_through_one_by_one() {
     assert_eq!(marked(&mut page), ["47"], "the first that is seen");
     for expected in ["48", "49"] {
         press(&mut page, KeyCode::Char('n'));
-        assert_eq!((first(&mut page), marked(&mut page)), ("47".into(), vec![expected.into()]));
+        assert_eq!(
+            (first(&mut page), marked(&mut page)),
+            ("47".into(), vec![expected.into()])
+        );
     }
     assert_eq!(page.footer(80), " /^4 · 11 of 11 · n N · esc ends ");
     press(&mut page, KeyCode::Char('N'));

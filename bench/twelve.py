@@ -104,6 +104,23 @@ THINGS = [
         "after": "kill %1",
     },
     {
+        "what": "find one of many that run, see what it writes, and end it",
+        "tool": "k9s",
+        # By its README: the filter, the log, back, kill without a question, quit. Nothing is run: it needs a cluster.
+        "counted": [("k9s", ENTER), ("/runaway", ENTER), ("l", ""), ("", "Escape"), ("", "C-k"), (":q", ENTER)],
+        "before": "for n in 1 2 3; do bashd run --background \"sleep 30$n\"; done; bashd run 'echo it runs away; exec -a runaway sleep 300' & sleep 2",
+        "ours": [
+            ("bashd top", ENTER, "bashd top ·"),
+            ("/runaway", ENTER, "runaway"),
+            ("", ENTER, r"\nit runs away"),
+            ("", "Escape", "bashd top ·"),
+            ("x", "", "end it"),
+            ("y", "", "it was ended"),
+            ("q", "", r"\$\s*$"),
+        ],
+        "after": "bashd jobs kill bg_1; bashd jobs kill bg_2; bashd jobs kill bg_3",
+    },
+    {
         "what": "keep a record of what a command printed, and look at it later",
         "tool": "asciinema",
         "theirs": [("asciinema rec -q -c 'seq 1 3' it.cast; asciinema cat it.cast", ENTER, r"3\n[\s\S]*\n3\n")],
@@ -207,7 +224,7 @@ def once(thing, which, path):
 def both(thing, path, times):
     """Keys and seconds of both sides, in turn, so that both meet the same machine."""
     program = thing.get("program", thing["tool"])
-    sides = ["ours", "theirs"] if shutil.which(program, path=path) else ["ours"]
+    sides = ["ours", "theirs"] if "theirs" in thing and shutil.which(program, path=path) else ["ours"]
     if len(sides) == 1:
         print(f"{program} is missing", file=sys.stderr)
     done = {which: [] for which in sides}
@@ -224,7 +241,8 @@ def table(path, times, only):
             continue
         done = both(thing, path, times)
         ours, theirs = done["ours"], done.get("theirs")
-        cells = [str(theirs[0]) if theirs else "-", str(ours[0]), f"{theirs[1]:.2f}" if theirs else "-", f"{ours[1]:.2f}"]
+        counted = sum(len(text) + len(named.split()) for text, named in thing.get("counted", [])) or "-"
+        cells = [str(theirs[0] if theirs else counted), str(ours[0]), f"{theirs[1]:.2f}" if theirs else "-", f"{ours[1]:.2f}"]
         rows.append(f"| {thing['what']} | {thing['tool']} | {' | '.join(cells)} |")
         print(rows[-1], file=sys.stderr)
     return "\n".join(rows)

@@ -339,7 +339,7 @@ fn paint_of(tone: Tone) -> Option<Paint> {
     match tone {
         // Here a command's text has only the colors that we give it.
         Tone::Plain | Tone::Own(_) => None,
-        Tone::Command | Tone::Found => Some(Paint::Title),
+        Tone::Command | Tone::Found | Tone::FoundHere => Some(Paint::Title),
         Tone::Faint => Some(Paint::Faint),
         Tone::Good => Some(Paint::Good),
         Tone::Bad => Some(Paint::Bad),

@@ -1,6 +1,6 @@
 //! What was probably meant by what clap refuses: a subcommand, a command to run, a number.
 
-use super::Cli;
+use super::{Cli, examples};
 use crate::surroundings;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -38,6 +38,9 @@ pub(super) fn mended(mut error: Error, whole: &Command) -> Error {
     if error.kind() == ErrorKind::ValueValidation && error.to_string().contains(NOT_A_NUMBER) {
         return with_tip(error, "give a whole number, such as 20");
     }
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        return with_example(error, whole);
+    }
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;
     }
@@ -73,6 +76,38 @@ pub(super) fn mended(mut error: Error, whole: &Command) -> Error {
     error
 }
 
+/// What lists the things that a command wants the name of.
+const LISTS: &[(&str, &str)] = &[
+    ("artifact", "bashd artifact list"),
+    ("changes", "bashd changes"),
+    ("grants", "bashd grants"),
+    ("jobs", "bashd jobs"),
+    ("places", "bashd places"),
+];
+
+/// The error of a command that lacks what it is about, with an example, and with what lists those
+/// that there are.
+fn with_example(mut error: Error, whole: &Command) -> Error {
+    let path = used(&error, whole).1.join(" ");
+    let list = match (path.split_once(' '), path.as_str()) {
+        (_, "undo") => Some("bashd changes"),
+        (Some((above, _)), _) => {
+            let list = LISTS.iter().find(|(name, _)| *name == above);
+            list.map(|(_, list)| *list)
+        }
+        (None, _) => None,
+    };
+    let list = list.map(|list| format!("{list} lists them"));
+    let example = examples::of(&path).first();
+    let example = example.map(|example| format!("for example: {example}"));
+    let tips: Vec<_> = list.into_iter().chain(example).collect();
+    if !tips.is_empty() {
+        let tips = tips.into_iter().map(StyledStr::from).collect();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
+}
+
 /// What the standard library says of a text that is no number.
 const NOT_A_NUMBER: &str = "invalid digit found in string";
 
@@ -91,20 +126,30 @@ fn is_a_program(name: &str) -> bool {
 
 /// The subcommands that there are where the unknown one was typed.
 fn siblings(error: &Error, whole: &Command) -> Vec<String> {
-    // The usage line names the command: `Usage: bashd jobs [OPTIONS]`.
+    let (command, _) = used(error, whole);
+    let visible = command.get_subcommands().filter(|one| !one.is_hide_set());
+    visible.map(|one| one.get_name().to_owned()).collect()
+}
+
+/// The command that the error is about, and its words.
+fn used<'whole>(error: &Error, whole: &'whole Command) -> (&'whole Command, Vec<String>) {
+    // The usage line names the command: `Usage: bashd jobs [OPTIONS]`. The program may have
+    // another name.
     let text = error.render().to_string();
     let usage = text
         .lines()
-        .find_map(|line| line.trim().strip_prefix("Usage: bashd"));
-    let mut command = whole;
-    for word in usage.unwrap_or_default().split_whitespace() {
+        .find_map(|line| line.trim().strip_prefix("Usage: "));
+    let (mut command, mut path) = (whole, Vec::new());
+    for word in usage.unwrap_or_default().split_whitespace().skip(1) {
         match command.find_subcommand(word) {
-            Some(found) => command = found,
+            Some(found) => {
+                command = found;
+                path.push(found.get_name().to_owned());
+            }
             None => break,
         }
     }
-    let visible = command.get_subcommands().filter(|one| !one.is_hide_set());
-    visible.map(|one| one.get_name().to_owned()).collect()
+    (command, path)
 }
 
 /// The command that these words ask for, by its names: `bashd jobs send`.

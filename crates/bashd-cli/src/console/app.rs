@@ -1,6 +1,7 @@
 //! The console's state, and what each key does. What a line of the prompt does is in `words`.
 
 use super::asked_elsewhere::{self, AskedElsewhere};
+use super::asking::FIRST_ANSWER;
 use super::complete::complete;
 use super::draw;
 use super::end_key::EndKeyWatch;
@@ -39,7 +40,7 @@ struct Watched {
 
 /// Whose terminal is shown over everything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Over {
+pub(super) enum Over {
     Nobody,
     Own,
 }
@@ -59,9 +60,11 @@ pub(super) struct App {
     pub(super) runs: ConsoleRuns,
     pub(super) ledger: Ledger,
     pub(super) prompt: Prompt,
-    over: Over,
+    pub(super) over: Over,
     watched: Option<Watched>,
     pub(super) pager: Option<Pager>,
+    /// The lists from which it was opened, to which closing it leads back.
+    lists: Vec<Pager>,
     /// Lines of the page that will not change, where it shows what ran here.
     settled: Settled,
     /// The records that a page lists.
@@ -70,10 +73,12 @@ pub(super) struct App {
     /// What is to be done to a job.
     pub(super) deed: Option<Deed>,
     /// Looks for the key that ends a command whose terminal is not shown.
-    ending: EndKeyWatch,
+    pub(super) ending: EndKeyWatch,
     asked: mpsc::UnboundedReceiver<ConsoleQuestion>,
-    questions: VecDeque<ConsoleQuestion>,
+    pub(super) questions: VecDeque<ConsoleQuestion>,
     pause: AnswerPause,
+    /// When a key was pressed last.
+    pub(super) typed: Option<Instant>,
     elsewhere: AskedElsewhere,
     /// Answers to other processes that are on their way.
     answers: Vec<(String, ApprovalAnswer)>,
@@ -107,6 +112,7 @@ impl App {
             over: Over::Nobody,
             watched: None,
             pager: None,
+            lists: Vec::new(),
             settled: Settled::default(),
             records: Vec::new(),
             remark: "type a command; /help lists the rest".to_owned(),
@@ -114,6 +120,7 @@ impl App {
             asked,
             questions: VecDeque::new(),
             pause: AnswerPause::default(),
+            typed: None,
             elsewhere,
             answers: Vec::new(),
             ends,
@@ -143,6 +150,7 @@ impl App {
             pager.show(seen);
         }
         self.attend_questions().await;
+        self.attend_input(&jobs);
         self.lay_out(size);
     }
 
@@ -192,10 +200,11 @@ impl App {
         pager.lay_out(columns);
     }
 
-    /// Opens a page.
+    /// Opens a page; closing it leads back to the list that it was opened from.
     pub(super) fn open(&mut self, pager: Pager) {
         self.settled = Settled::default();
-        self.pager = Some(pager);
+        let before = self.pager.replace(pager);
+        self.lists.extend(before.filter(Pager::is_list));
     }
 
     /// The question that stands before everything else, and whether keys answer it by now.
@@ -234,11 +243,6 @@ impl App {
     /// Whether its user wants to leave.
     pub(super) fn is_leaving(&self) -> bool {
         self.is_leaving
-    }
-
-    /// What the line below says.
-    pub(super) fn remark(&self) -> &str {
-        &self.remark
     }
 
     /// The prompt.
@@ -310,12 +314,12 @@ impl App {
         match happened {
             Happened::Own(event) => match self.runs.happened(event) {
                 RunNews::Nothing => {}
-                RunNews::Draws => self.over = Over::Own,
+                RunNews::Draws => self.show_terminal(),
                 RunNews::Over => {
                     self.over = Over::Nobody;
                     // What was said since about something else stays.
-                    let went = END_SENT.to_owned();
-                    if [self.busy(), self.while_it_runs(), went].contains(&self.remark) {
+                    let said = [END_SENT, FIRST_ANSWER].map(str::to_owned);
+                    if self.remark == self.busy() || said.contains(&self.remark) {
                         self.remark.clear();
                     }
                 }
@@ -386,6 +390,7 @@ impl App {
 
     fn key(&mut self, key: &KeyEvent, size: (u16, u16)) {
         let now = Instant::now();
+        self.typed = Some(now);
         if !self.questions.is_empty() {
             // Who scrolls through what they decide about does not type on.
             let first = self.questions.front();
@@ -493,7 +498,12 @@ impl App {
             }
             (OverlayAction::End, None) => self.end_command(),
             (OverlayAction::Hide, Some(_)) => self.watched = None,
-            (OverlayAction::Hide, None) => self.over = Over::Nobody,
+            (OverlayAction::Hide, None) => {
+                let live = self.runs.live.as_ref();
+                if !live.is_some_and(|live| live.input.just_came()) {
+                    self.over = Over::Nobody;
+                }
+            }
         }
     }
 
@@ -501,12 +511,16 @@ impl App {
     fn answer(&mut self, asked: PagerAction) {
         match asked {
             PagerAction::Nothing => {}
-            PagerAction::Close => self.pager = None,
+            PagerAction::Close => {
+                self.pager = self.lists.pop();
+                self.settled = Settled::default();
+            }
             PagerAction::Open(target) => self.open_target(target),
             PagerAction::Copy(text) => self.copy(&text),
             PagerAction::End(id) => self.deed = Some(Deed::Kill(id)),
             PagerAction::Answer(id) => {
                 self.pager = None;
+                self.lists.clear();
                 self.prompt.set(&format!("/send {id} "));
             }
         }
@@ -539,9 +553,12 @@ impl App {
         }
     }
 
-    fn show_terminal(&mut self) {
-        match &self.runs.live {
-            Some(live) if live.has_terminal => self.over = Over::Own,
+    pub(super) fn show_terminal(&mut self) {
+        match &mut self.runs.live {
+            Some(live) if live.has_terminal => {
+                live.input.was_shown();
+                self.over = Over::Own;
+            }
             Some(_) => "the command has no terminal".clone_into(&mut self.remark),
             None => {}
         }

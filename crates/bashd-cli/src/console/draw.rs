@@ -96,11 +96,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, paint: ColorUse) {
 /// terminal and at a question, the frame says what keys do.
 fn bar(app: &App, columns: usize) -> String {
     let remark = if app.overlay().is_some() || app.question().is_some() {
-        ""
+        String::new()
     } else {
         app.remark()
     };
-    let left = format!("[{}] {remark}", app.runs().doing());
+    let left = format!("[{}] {remark}", app.doing());
     let place = app.runs().place();
     let room = columns.saturating_sub(render::width(&left) + 1);
     for_people::cut(&format!("{left} {place:>room$}"), columns)
@@ -214,9 +214,8 @@ fn draw_overlay(frame: &mut Frame<'_>, overlay: &Overlay, paint: ColorUse) {
         "" => " Console ".to_owned(),
         title => format!(" Console · {title} "),
     };
-    let end_key = overlay.ends_by();
     // What fits is said, the most important first.
-    let ends = format!("{end_key} ends it");
+    let ends = overlay.ends_by();
     let parts = [
         (0, &*ends),
         (1, "ctrl-t hides"),
@@ -325,6 +324,7 @@ fn style_of(tone: Tone, paint: ColorUse) -> Style {
         return match tone {
             Tone::Command => plain.add_modifier(Modifier::BOLD),
             Tone::Found => plain.add_modifier(Modifier::REVERSED),
+            Tone::FoundHere => plain.add_modifier(Modifier::REVERSED | Modifier::BOLD),
             Tone::Own(ink) => style_of_ink(ink, paint),
             _ => plain,
         };
@@ -333,6 +333,10 @@ fn style_of(tone: Tone, paint: ColorUse) -> Style {
         Tone::Plain => plain,
         Tone::Own(ink) => style_of_ink(ink, paint),
         Tone::Found => plain.fg(Color::Black).bg(Color::Yellow),
+        Tone::FoundHere => plain
+            .fg(Color::Black)
+            .bg(Color::Cyan)
+            .add_modifier(Modifier::BOLD),
         Tone::Command => plain.add_modifier(Modifier::BOLD),
         Tone::Faint => plain.add_modifier(Modifier::DIM),
         Tone::Good => plain.fg(Color::Green),

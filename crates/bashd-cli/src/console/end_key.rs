@@ -71,9 +71,16 @@ impl ConsoleEndKey {
         }
     }
 
-    /// What people read.
+    /// What people read: the key, and how often.
     pub(super) fn label(self, terminal: TerminalUse) -> String {
-        let (key, is_once) = self.at(terminal);
+        let (_, is_once) = self.at(terminal);
+        let times = if is_once { "" } else { " twice" };
+        format!("{}{times}", self.name(terminal))
+    }
+
+    /// The key alone.
+    pub(super) fn name(self, terminal: TerminalUse) -> String {
+        let (key, _) = self.at(terminal);
         let held = [
             (key.modifiers.control, "ctrl-"),
             (key.modifiers.alt, "alt-"),
@@ -89,8 +96,7 @@ impl ConsoleEndKey {
             Code::Function(number) => format!("f{number}"),
             code => format!("{code:?}").to_lowercase(),
         };
-        let times = if is_once { "" } else { " twice" };
-        format!("{held}{name}{times}")
+        format!("{held}{name}")
     }
 }
 
@@ -110,6 +116,12 @@ impl EndKeyWatch {
     /// The key.
     pub(super) fn key(&self) -> ConsoleEndKey {
         self.key
+    }
+
+    /// Whether the key would end the command if it came again now.
+    pub(super) fn is_half_asked_for(&self, now: Instant) -> bool {
+        self.last
+            .is_some_and(|last| now.duration_since(last) < TWICE)
     }
 
     /// Handles a key; returns whether it ends the command.

@@ -13,6 +13,10 @@ const LINES: u64 = 500;
 /// Bytes of a job's output that are shown at most.
 const BYTES: u64 = 256 * 1024;
 
+/// A blank at which no row ends while the next has room for all of it: what a command wrote last
+/// stands in one piece.
+pub(super) const TOGETHER: &str = "\u{a0}";
+
 /// Everybody's jobs.
 const ALL: Whose<'static> = Whose::Everybody;
 
@@ -134,7 +138,7 @@ pub(super) fn line(job: &Job) -> StyledLine {
         (None, JobKind::Background | JobKind::Survivors) => &job.alias,
     };
     let state = state(job);
-    let last = for_people::one_line(&render::plain(&job.last_line));
+    let last = for_people::one_line(&render::plain(&job.last_line)).replace(' ', TOGETHER);
     StyledLine::new(tone(job), format!("{state:<17}"))
         .and(Tone::Plain, format!(" {name:<7}"))
         .and(

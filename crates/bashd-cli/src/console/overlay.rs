@@ -44,9 +44,13 @@ impl Overlay {
         Size::new(columns.saturating_sub(2), (rows * 4 / 5).saturating_sub(2))
     }
 
-    /// The key that ends the command, in words.
+    /// What ends the command, in words.
     pub(super) fn ends_by(&self) -> String {
-        self.ending.key().label(self.used_for())
+        let (key, used_for) = (self.ending.key(), self.used_for());
+        if self.ending.is_half_asked_for(Instant::now()) {
+            return format!("{} again ends it", key.name(used_for));
+        }
+        format!("{} ends it", key.label(used_for))
     }
 
     /// What the command uses its terminal for.

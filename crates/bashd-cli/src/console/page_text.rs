@@ -145,8 +145,8 @@ pub(super) fn pattern(typed: &str) -> Option<Regex> {
     build(typed).or_else(|| build(&regex::escape(typed)))
 }
 
-/// A row with what was found in it marked.
-pub(super) fn marked(row: &StyledLine, pattern: &Regex) -> StyledLine {
+/// A row with what was found in it marked by this tone.
+pub(super) fn marked(row: &StyledLine, pattern: &Regex, mark: Tone) -> StyledLine {
     let text = row.text();
     let mut found = pattern.find_iter(&text).filter(|one| !one.is_empty());
     let mut next = found.next();
@@ -157,7 +157,7 @@ pub(super) fn marked(row: &StyledLine, pattern: &Regex) -> StyledLine {
             let (before, after) = rest.split_at(one.start().saturating_sub(at));
             let (inside, after) =
                 after.split_at((one.end().min(end)).max(at) - one.start().max(at));
-            for (tone, part) in [(*tone, before), (Tone::Found, inside)] {
+            for (tone, part) in [(*tone, before), (mark, inside)] {
                 if !part.is_empty() {
                     line = line.and(tone, part);
                 }
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn what_is_found_is_marked_across_pieces() {
         let row = StyledLine::new(Tone::Good, "an err").and(Tone::Bad, "or here, error there");
-        let shown = marked(&row, &pattern("error").unwrap());
+        let shown = marked(&row, &pattern("error").unwrap(), Tone::Found);
         assert_eq!(shown.text(), row.text());
         let found: Vec<_> = shown
             .0

@@ -1,16 +1,17 @@
 //! A page of lines over everything else: to read, to search, to copy from, to follow, or to choose
 //! from.
 
+mod searching;
 #[cfg(test)]
 mod tests;
 
 use super::jobs;
 use super::overlay::WheelTurn;
-use super::page_text::{PageLayout, PageText, marked, pattern};
+use super::page_text::{PageLayout, PageText, marked};
 use crate::for_people;
 use crate::render::{self, StyledLine, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use regex::Regex;
+use searching::PageSearch;
 use std::time::{Duration, Instant};
 
 /// How often a page about jobs is refreshed.
@@ -70,13 +71,6 @@ enum Top {
     Row(usize),
     /// The last rows that fit, as the page grows.
     End,
-}
-
-#[derive(Default)]
-struct PageSearch {
-    typed: String,
-    is_typing: bool,
-    pattern: Option<Regex>,
 }
 
 /// What a key in a page asks of the console.
@@ -143,6 +137,11 @@ impl Pager {
         }
     }
 
+    /// Whether a line can be chosen.
+    pub(super) fn is_list(&self) -> bool {
+        !self.targets.is_empty()
+    }
+
     /// Where its lines come from.
     pub(super) fn source(&self) -> &PageSource {
         &self.source
@@ -204,7 +203,7 @@ impl Pager {
             let line = self.text.line_of(row);
             let mut text = self.text.row(row).cloned().unwrap_or_default();
             if let Some(pattern) = &self.search.pattern {
-                text = marked(&text, pattern);
+                text = marked(&text, pattern, self.search.tone(line));
             }
             if !self.targets.is_empty() {
                 let is_first = self.text.row_of(line) == row;
@@ -246,9 +245,8 @@ impl Pager {
             ];
             return for_people::fitting(&parts, columns);
         }
-        if let Some(pattern) = &self.search.pattern {
-            let found = self.text.found(pattern).len();
-            return format!(" /{} · {found} found · n N · esc ends ", self.search.typed);
+        if let Some(said) = self.found_here() {
+            return said;
         }
         let lines = for_people::count(self.text.line_count(), "line");
         let parts: &[(u8, &str)] = match (&self.source, self.targets.is_empty()) {
@@ -348,79 +346,19 @@ impl Pager {
 
     /// Esc ends what was begun last, and then the page.
     fn escape(&mut self) -> PagerAction {
-        if self.selected_from.take().is_some() || self.search.pattern.take().is_some() {
+        if self.selected_from.take().is_some() {
+            return PagerAction::Nothing;
+        }
+        self.search.at = None;
+        if self.search.pattern.take().is_some() {
             return PagerAction::Nothing;
         }
         PagerAction::Close
     }
 
-    fn type_search(&mut self, key: &KeyEvent, rows: usize) {
-        match key.code {
-            KeyCode::Enter => {
-                self.search.is_typing = false;
-                self.search.pattern = pattern(&self.search.typed);
-                self.find_near(rows);
-            }
-            KeyCode::Esc => {
-                self.search = PageSearch::default();
-            }
-            KeyCode::Backspace => drop(self.search.typed.pop()),
-            KeyCode::Char('u') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-                self.search.typed.clear();
-            }
-            KeyCode::Char(character) => self.search.typed.push(character),
-            _ => {}
-        }
-    }
-
-    /// Begins a search.
-    pub(super) fn begin_search(&mut self) {
-        self.search.is_typing = true;
-    }
-
-    /// The line from which a search goes on.
-    fn searched_from(&self, rows: usize) -> usize {
-        if self.is_at_a_line() {
-            self.at
-        } else {
-            self.text.line_of(self.first(rows))
-        }
-    }
-
     /// Whether keys move a line's mark, not just the rows that are shown.
     fn is_at_a_line(&self) -> bool {
         !self.targets.is_empty() || self.selected_from.is_some()
-    }
-
-    /// Goes to the first match that is on the page or below it, or else the last above it: the end
-    /// of a page is where the newest is.
-    fn find_near(&mut self, rows: usize) {
-        let Some(pattern) = &self.search.pattern else {
-            return;
-        };
-        let from = self.searched_from(rows);
-        let found = self.text.found(pattern);
-        match found.iter().find(|line| **line >= from).or(found.last()) {
-            Some(line) => self.go_to(*line, rows),
-            None => self.said = format!("nothing found for /{}", self.search.typed),
-        }
-    }
-
-    fn go_to_found(&mut self, turn: WheelTurn, rows: usize) {
-        let Some(pattern) = &self.search.pattern else {
-            "type / to search".clone_into(&mut self.said);
-            return;
-        };
-        let from = self.searched_from(rows);
-        let found = self.text.found(pattern);
-        let next = match turn {
-            WheelTurn::Down => found.iter().find(|line| **line > from),
-            WheelTurn::Up => found.iter().rev().find(|line| **line < from),
-        };
-        match next {
-            Some(line) => self.go_to(*line, rows),
-            None => "there is no other in this direction".clone_into(&mut self.said),
-        }
     }
 
     fn go_to(&mut self, line: usize, rows: usize) {
@@ -437,7 +375,7 @@ impl Pager {
             return;
         }
         if self.targets.is_empty() {
-            self.at = self.text.line_of(self.first(rows));
+            self.at = self.searched_from(rows);
         }
         self.selected_from = Some(self.at);
         // A page that follows something must stand still.
@@ -447,7 +385,11 @@ impl Pager {
     fn copy(&mut self) -> PagerAction {
         let whole = 0..=self.text.line_count().saturating_sub(1);
         let lines = self.selected().unwrap_or(whole);
-        let text = self.text.text(lines.clone());
+        let mut text = self.text.text(lines.clone());
+        if !self.targets.is_empty() {
+            // What a list keeps together is blanks to everybody else.
+            text = text.replace(jobs::TOGETHER, " ");
+        }
         self.selected_from = None;
         self.said = format!("{} copied", for_people::count(lines.count(), "line"));
         PagerAction::Copy(text)
@@ -466,6 +408,8 @@ impl Pager {
             self.looked_at = None;
             return PagerAction::Nothing;
         }
+        // Who scrolls on searches on from there.
+        self.search.at = None;
         let last = self.text.row_count().saturating_sub(rows);
         let row = match turn {
             WheelTurn::Up => self.first(rows).saturating_sub(count),

@@ -1,5 +1,6 @@
 //! What this console runs: a person's own commands, and calls as an agent would make them.
 
+use super::asking::InputWatch;
 use super::end_key::ConsoleEndKey;
 use super::overlay::Overlay;
 use super::state::SharedState;
@@ -31,8 +32,8 @@ const MOST_RUNS: usize = 500;
 const MOST_HELD: usize = 16 << 20;
 
 /// One command and what became of it.
-struct ConsoleRun {
-    view: RunView,
+pub(super) struct ConsoleRun {
+    pub(super) view: RunView,
     begun: Instant,
     expansion: OutputExpansion,
     /// Whether it is a person's own command, which leaves its state to the next.
@@ -88,6 +89,10 @@ pub(super) struct LiveRun {
     pub(super) overlay: Overlay,
     /// Whether there is a terminal to type at.
     pub(super) has_terminal: bool,
+    /// Its shell, once it runs.
+    pub(super) shell: Option<i32>,
+    /// Whether it waits for input.
+    pub(super) input: InputWatch,
     /// Whether that is shown from the beginning: a call that asked for it wants to be typed at.
     opens_at_once: bool,
     /// What comes after this call, which only hands the state of shells on.
@@ -122,7 +127,7 @@ pub(super) struct ConsoleRuns {
     has_state: StateHolder,
     /// Whose the jobs and sessions are.
     client: ClientEntry,
-    shown: Vec<ConsoleRun>,
+    pub(super) shown: Vec<ConsoleRun>,
     /// Runs before those, of which nothing is held.
     forgotten: usize,
     pub(super) live: Option<LiveRun>,
@@ -324,6 +329,8 @@ impl ConsoleRuns {
             token,
             overlay,
             has_terminal,
+            shell: None,
+            input: InputWatch::default(),
             opens_at_once: false,
             next: None,
         });
@@ -441,10 +448,11 @@ impl ConsoleRuns {
             return RunNews::Nothing;
         }
         let mut news = RunNews::Nothing;
-        if let (Some(live), Event::Started { .. }) = (&self.live, &event)
-            && live.opens_at_once
-        {
-            news = RunNews::Draws;
+        if let (Some(live), Event::Started { pid, .. }) = (&mut self.live, &event) {
+            live.shell = Some(*pid);
+            if live.opens_at_once {
+                news = RunNews::Draws;
+            }
         }
         if let (Some(live), Event::Output { text, .. }) = (&mut self.live, &event)
             && live.overlay.output(text.as_bytes())
@@ -496,18 +504,17 @@ impl ConsoleRuns {
             }
         };
         let Some(live) = &mut self.live else { return };
+        live.shell = None;
         live.running = self.engine.stream(call.cancel_by(live.token.clone()));
         live.overlay = Overlay::new(live.running.keyboard(), size, self.end_key);
         live.has_terminal = has_terminal;
     }
 
-    /// What the console does now, in a word.
-    pub(super) fn doing(&self) -> &'static str {
-        let state = self.shown.last().map(|shown| shown.view.state());
-        match (&self.live, state) {
-            (None, _) => "ready",
-            (Some(_), Some(RunState::Running)) => "running",
-            (Some(_), _) => "waiting",
+    /// It is known anew whether what runs waits for input.
+    pub(super) fn input_changed(&mut self) {
+        let waits = self.live.as_ref().is_some_and(|live| live.input.waits());
+        if let Some(shown) = self.shown.last_mut() {
+            shown.view.waits_for_input(waits);
         }
     }
 

@@ -12,25 +12,6 @@ use bashd::artifact::ArtifactStore;
 use bashd::request::By;
 
 impl App {
-    /// The remark when another command is asked for while one runs.
-    pub(super) fn busy(&self) -> String {
-        match self.end_label().as_str() {
-            "esc" => "A bash command is already running. Press Esc to cancel it first.".to_owned(),
-            key => format!("a command is already running; {key} ends it"),
-        }
-    }
-
-    /// The remark while a command runs.
-    pub(super) fn while_it_runs(&self) -> String {
-        format!("ctrl-t goes to its terminal, {} ends it", self.end_label())
-    }
-
-    fn end_label(&self) -> String {
-        let live = self.runs.live.as_ref();
-        let used_for = live.map_or(TerminalUse::Lines, |live| live.overlay.used_for());
-        self.runs.end_key().label(used_for)
-    }
-
     /// Does what the line says.
     pub(super) fn submit(&mut self, size: (u16, u16)) {
         let line = PromptLine::parse(&self.prompt.text());
@@ -50,9 +31,6 @@ impl App {
             PromptLine::RunApart(command) => self.runs.run(&command, By::PersonApart, size),
             PromptLine::Call(arguments) => self.runs.call(&arguments, size),
             PromptLine::Word(word, rest) => self.word(&word, &rest, size),
-        }
-        if runs {
-            self.remark = self.while_it_runs();
         }
     }
 
@@ -92,7 +70,7 @@ impl App {
     }
 
     fn open_log(&mut self, text: &str) {
-        let title = format!("Log {text}");
+        let title = format!("Log {text}").trim_end().to_owned();
         let problem = |tone, text: &str| Pager::new("Log", vec![StyledLine::new(tone, text)]);
         let page = match history::search(&self.ledger, text) {
             Err(error) => problem(Tone::Bad, &error),

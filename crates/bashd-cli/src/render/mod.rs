@@ -39,6 +39,8 @@ pub(crate) enum Tone {
     Command,
     /// What somebody searched for.
     Found,
+    /// The match of these that was gone to.
+    FoundHere,
     /// What matters less.
     Faint,
     /// It went well.

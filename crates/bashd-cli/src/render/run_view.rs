@@ -77,6 +77,8 @@ pub(crate) struct RunView {
     /// The reply's output, once there is one.
     output: Option<Vec<HeldLine>>,
     outcome: Option<RunSummary>,
+    /// Whether it waits for its user while it runs.
+    waits_for_input: bool,
     /// Lines of its output that were forgotten since.
     forgotten: usize,
 }
@@ -93,6 +95,7 @@ impl RunView {
             main_screen: MainScreen::default(),
             output: None,
             outcome: None,
+            waits_for_input: false,
             forgotten: 0,
         }
     }
@@ -178,6 +181,11 @@ impl RunView {
         self.outcome = Some(outcome);
     }
 
+    /// Whether the running command waits for its user.
+    pub(crate) fn waits_for_input(&mut self, waits: bool) {
+        self.waits_for_input = waits;
+    }
+
     /// Its state.
     pub(crate) fn state(&self) -> RunState {
         self.state
@@ -197,6 +205,9 @@ impl RunView {
         lines.extend(self.output_lines(look));
         let end = match &self.outcome {
             Some(outcome) => outcome.lines(),
+            None if self.state == RunState::Running && self.waits_for_input => {
+                vec![StyledLine::new(Tone::Warning, "? waiting for input")]
+            }
             None if self.state == RunState::Running => {
                 vec![StyledLine::new(Tone::Active, spinner(look.elapsed))]
             }

@@ -5,7 +5,7 @@ use crate::answering::NOT_YET;
 use crate::check::underline;
 use crate::for_people::{cut, duration, fitting, one_line, rows, size};
 use crate::render::{StyledLine, Tone};
-use crate::watched::{WatchedCall, WatchedState};
+use crate::watched::{WatchedCall, WatchedFilter, WatchedState};
 use bashd::feed::AskedEffects;
 use bashd::ledger::Timestamp;
 use ratatui::Frame;
@@ -125,10 +125,11 @@ fn table(app: &TopApp, area: Rect, colours: TopColours, now: Timestamp) -> Vec<L
         lines.push(Line::from(Span::styled(format!("{text:<columns$}"), style)));
     }
     if wanted.is_empty() {
-        let nothing = if app.search.is_empty() {
-            "nothing yet: calls appear here as they come in"
-        } else {
-            "no call has this text"
+        let nothing = match (app.search.is_empty(), app.filter) {
+            (true, WatchedFilter::All) => "nothing yet: calls appear here as they come in",
+            (true, _) => "none of these now: f shows others",
+            (false, WatchedFilter::All) => "no call has this text: esc clears it",
+            (false, _) => "no call has this text: f shows others, esc clears it",
         };
         lines.push(Line::from(Span::styled(nothing, faint)));
     }
@@ -326,7 +327,7 @@ fn style_of(call: &WatchedCall, colours: TopColours) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watched::some_calls;
+    use crate::watched::{WatchedCalls, some_calls};
     use crossterm::event::{KeyCode, KeyEvent};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
@@ -397,7 +398,13 @@ mod tests {
         app.key(&KeyEvent::from(KeyCode::Enter), Instant::now());
         assert!(shown(&app, (100, 12)).contains("/ca"));
         app.key(&KeyEvent::from(KeyCode::Char('f')), Instant::now());
-        assert!(shown(&app, (100, 12)).contains("no call has this text"));
+        let others = "no call has this text: f shows others";
+        assert!(shown(&app, (100, 12)).contains(others));
+        let mut app = TopApp::new(WatchedCalls::default());
+        assert!(shown(&app, (100, 12)).contains("nothing yet"));
+        app.key(&KeyEvent::from(KeyCode::Char('f')), Instant::now());
+        assert!(shown(&app, (100, 12)).contains("none of these now: f shows others"));
+        assert!(!shown(&app, (100, 12)).contains("nothing yet"));
     }
 
     #[test]

@@ -193,6 +193,14 @@ fn whatever_is_wrong_the_message_names_the_next_step() {
     shown(&home, &["run", "--background", "sleep 300"]);
     for (words, next) in [
         ("check ", "bashd check 'git push --force'"),
+        ("check", "for example: bashd check"),
+        ("run", "for example: bashd run"),
+        ("map", "for example: "),
+        ("jobs attach", "bashd jobs lists them"),
+        ("jobs send", "for example: bashd jobs send"),
+        ("artifact read", "bashd artifact list lists them"),
+        ("changes apply", "bashd changes lists them"),
+        ("grants rm", "bashd grants lists them"),
         ("run --stdin nothing cat", "bashd run --help"),
         ("jobs follow bg_9", "bashd jobs --all"),
         ("jobs send bg_1", "bashd jobs send --help"),

@@ -5,7 +5,7 @@
 //! keeper left.
 
 use super::Jobs;
-use super::directory;
+use super::directory::{self, AwaitedInput};
 use super::output::OutputQuery;
 use super::state::{self, Job, LAST_LINE_BYTES};
 use std::fs;
@@ -27,6 +27,13 @@ impl Jobs {
             }
         }
         runs
+    }
+
+    /// What the run with this shell waits for, if its call has waited longer than a second.
+    pub fn awaited_by(&self, shell: i32) -> Option<AwaitedInput> {
+        let paths = state::directories(&directory::live(&self.runs));
+        let mut runs = paths.filter_map(|path| self.read(&path));
+        runs.find(|run| run.pid == shell)?.waiting
     }
 
     /// The run of that id.

@@ -106,7 +106,7 @@ fn a_search_goes_down_and_up_and_ends_before_the_page_does() {
     assert_eq!(first(&mut page), "25");
     press(&mut page, KeyCode::Char('N'));
     assert_eq!(first(&mut page), "15");
-    assert_eq!(page.footer(80), " /^.5 · 4 found · n N · esc ends ");
+    assert_eq!(page.footer(80), " /^.5 · 1 of 4 · n N · esc ends ");
     press(&mut page, KeyCode::Char('N'));
     assert!(page.footer(80).contains("no other"), "{}", page.footer(80));
     assert_eq!(press(&mut page, KeyCode::Esc), PagerAction::Nothing);
@@ -118,6 +118,41 @@ fn a_search_goes_down_and_up_and_ends_before_the_page_does() {
         "{}",
         page.footer(80)
     );
+}
+
+#[test]
+fn matches_at_the_end_of_a_page_are_gone_through_one_by_one() {
+    let mut page = Pager::new("Log", lines(50));
+    press(&mut page, KeyCode::End);
+    press(&mut page, KeyCode::Char('/'));
+    type_text(&mut page, "^4");
+    let marked = |page: &mut Pager| {
+        page.lay_out(80);
+        let rows = page.visible(3).into_iter();
+        let here = |row: &SeenRow| row.text.0.iter().any(|one| one.tone == Tone::FoundHere);
+        let rows = rows.filter(here).map(|row| row.text.text());
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(marked(&mut page), ["47"], "the first that is seen");
+    for expected in ["48", "49"] {
+        press(&mut page, KeyCode::Char('n'));
+        assert_eq!(
+            (first(&mut page), marked(&mut page)),
+            ("47".into(), vec![expected.into()])
+        );
+    }
+    assert_eq!(page.footer(80), " /^4 · 11 of 11 · n N · esc ends ");
+    press(&mut page, KeyCode::Char('N'));
+    assert_eq!(marked(&mut page), ["48"]);
+    // What is selected begins there.
+    press(&mut page, KeyCode::Char('v'));
+    let copied = PagerAction::Copy("48".to_owned());
+    assert_eq!(press(&mut page, KeyCode::Char('y')), copied);
+    // Who scrolls away goes on from there.
+    press(&mut page, KeyCode::Home);
+    assert_eq!(page.footer(80), " /^4 · 11 found · n N · esc ends ");
+    press(&mut page, KeyCode::Char('n'));
+    assert_eq!(marked(&mut page), ["4"]);
 }
 
 #[test]

@@ -191,10 +191,9 @@ fn a_password_is_typed_unseen_and_a_command_can_be_ended() {
         return;
     };
     tmux.command("!read -rsp 'Password: ' secret; echo; echo length ${#secret}");
-    // Once in the command, once as the command's own words.
-    tmux.until_that("asked", |shown| shown.matches("Password:").count() > 1);
-    tmux.keys(&["C-t"]);
-    tmux.until(OVERLAY);
+    // Its terminal comes by itself, so that nobody types the password at the prompt; whoever
+    // pressed the key for it just then sees it, too.
+    tmux.until_all(&[OVERLAY, "│Password:"]);
     tmux.line("hidden");
     let shown = tmux.until("length 6");
     assert!(!shown.contains("hidden"), "{shown}");
@@ -222,6 +221,45 @@ fn a_password_is_typed_unseen_and_a_command_can_be_ended() {
         tmux.keys(&["C-]", "C-]"]);
         !shown.contains(OVERLAY)
     });
+    tmux.keys(&["C-d"]);
+    tmux.is_given_back();
+}
+
+#[test]
+fn a_command_that_waits_for_input_says_so_and_never_takes_what_is_being_typed() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::console(&home, (80, 24)) else {
+        return;
+    };
+    // Somebody types on at once: the terminal must not come between.
+    tmux.text("read -rp 'Name? ' name; echo \"hi $name\"\recho next");
+    tmux.until_all(&[
+        "? waiting for input",
+        "[waiting for input] ctrl-t goes to its terminal",
+        "› echo next",
+    ]);
+    assert!(!tmux.shown().contains(OVERLAY), "{}", tmux.shown());
+    tmux.keys(&["Enter"]);
+    tmux.until("the command waits for input: ctrl-t goes to its terminal");
+    tmux.keys(&["C-t"]);
+    tmux.until(OVERLAY);
+    // Who hides it wants it hidden.
+    tmux.keys(&["C-t"]);
+    tmux.until("? waiting for input");
+    tmux.keys(&["C-u"]);
+    tmux.until_gone("echo next");
+    tmux.keys(&["C-t"]);
+    tmux.until(OVERLAY);
+    tmux.line("Ada");
+    tmux.until_all(&["\nhi Ada\n", "[ready]"]);
+    // One press of the key is answered, and does nothing.
+    tmux.command("sleep 300");
+    tmux.until("[running] ctrl-t goes to its terminal, ctrl-] twice ends it");
+    tmux.keys(&["C-]"]);
+    tmux.until("ctrl-] again ends it");
+    tmux.until_gone("again");
+    tmux.until("[running] ctrl-t goes to its terminal, ctrl-] twice ends it");
+    tmux.end_command("cancelled ⟨Wall");
     tmux.keys(&["C-d"]);
     tmux.is_given_back();
 }

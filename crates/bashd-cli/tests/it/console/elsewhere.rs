@@ -76,7 +76,7 @@ fn runs_of_other_processes_are_listed_opened_answered_and_ended() {
     tmux.until("│started");
     tmux.keys(&["x"]);
     assert!(!writing.wait().unwrap().success());
-    tmux.keys(&["q"]);
+    tmux.keys(&["q", "q"]);
     tmux.until("was ended");
     tmux.line("/jobs");
     tmux.until("there are no jobs");

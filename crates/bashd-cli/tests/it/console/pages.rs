@@ -27,7 +27,7 @@ fn everything_that_ran_is_scrolled_searched_and_copied() {
     tmux.keys(&["C-u"]);
     tmux.text("row 1[5-6]7|row 25$");
     tmux.keys(&["Enter"]);
-    tmux.until_all(&["│row 25 ", "3 found"]);
+    tmux.until_all(&["│row 25 ", "1 of 3"]);
     tmux.keys(&["n", "n"]);
     tmux.until_that("the third", |shown| {
         shown.contains("│row 167 ") && !shown.contains("│row 166 ")
@@ -84,7 +84,11 @@ fn rows_open_and_the_first_screen_says_what_was() {
         "client     cli:",
         "output     1 line",
     ]);
+    // Back to the list, and from there to the prompt.
     tmux.keys(&["q"]);
+    tmux.until_all(&["┌ Log earlier ─", "› "]);
+    tmux.keys(&["q"]);
+    tmux.until_gone("┌ Log");
     tmux.command("printf 'first\\nsecond\\n'; printf '%0150d\\n' 7");
     tmux.until("done");
     tmux.line("/runs");
@@ -92,6 +96,8 @@ fn rows_open_and_the_first_screen_says_what_was() {
     tmux.keys(&["Enter"]);
     // A long line goes on in the next row.
     tmux.until_all(&["│first ", "│second ", "0007 "]);
+    tmux.keys(&["Escape"]);
+    tmux.until("│› ✔ done");
     tmux.keys(&["q", "C-d"]);
     tmux.is_given_back();
 }

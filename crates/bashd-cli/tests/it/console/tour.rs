@@ -111,6 +111,13 @@ fn alike(screen: &str) -> Vec<String> {
         .collect()
 }
 
+/// A script that fails, and says so in colours.
+const CHECK: &str = r"
+printf '\033[32m✓\033[0m parse   12 cases\n\033[32m✓\033[0m plan    31 cases\n'
+printf '\033[31m✗ reply    7 cases\033[0m\n    left  3\n    right \033[1m4\033[0m\n'
+exit 1
+";
+
 /// What htop shows, however many processors there are.
 const HTOPRC: &str = "\
 fields=0 46 47 49 1
@@ -136,6 +143,7 @@ fn a_tour_with_real_programs_shows_what_was_recorded() {
     fs::create_dir_all(&project).unwrap();
     fs::write(project.join("note.txt"), "buy milk\nwater the plants\n").unwrap();
     fs::write(project.join("htoprc"), HTOPRC).unwrap();
+    fs::write(project.join("check"), CHECK).unwrap();
     for command in ["echo tested; exit 2", "git --version"] {
         crate::shown(&home, &["run", command]);
     }

@@ -100,11 +100,14 @@ pub(crate) struct ChangesShow {
 #[derive(Debug, Args)]
 pub(crate) struct ChangesApply {
     /// The change, or the beginning of its id.
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
+    #[arg(value_name = "ID", required_unless_present = "last")]
+    pub(crate) id: Option<String>,
     /// Apply only these, and what is below.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Apply the newest that is not; what is named are paths then.
+    #[arg(long)]
+    pub(crate) last: bool,
     /// Also where somebody changed something since: what is there is kept, and `bashd undo` brings
     /// it back.
     #[arg(long)]
@@ -117,8 +120,11 @@ pub(crate) struct ChangesApply {
 #[derive(Debug, Args)]
 pub(crate) struct ChangesDiscard {
     /// The changes, or the beginnings of their ids.
-    #[arg(value_name = "ID", required = true)]
+    #[arg(value_name = "ID", required_unless_present = "last")]
     pub(crate) ids: Vec<String>,
+    /// Drop the newest that is not applied.
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) last: bool,
     #[command(flatten)]
     everywhere: Everywhere,
 }
@@ -140,16 +146,16 @@ pub(crate) struct ChangesPrune {
 #[derive(Debug, Args)]
 pub(crate) struct UndoOptions {
     /// The change, or the beginning of its id; by default the one that was applied last.
-    #[arg(value_name = "ID", conflicts_with_all = ["last", "since"])]
+    #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
     /// Undo only these, and what is below.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Undo the change that was applied last.
+    /// Undo the change that was applied last; what is named are paths then.
     #[arg(long, conflicts_with = "since")]
     pub(crate) last: bool,
     /// Undo all changes that were applied since this time, the newest first: 90m, 2h, today,
-    /// '2026-08-01 10:30'.
+    /// '2026-08-01 10:30'. What is named are paths then.
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
     /// Also where somebody changed something since: what is there is kept, and applying the change

@@ -20,6 +20,18 @@ const LONGEST: Duration = Duration::from_secs(1);
 enum SideText {
     Lines(String),
     Binary,
+    /// Lines, perhaps, but more than anybody wants to wait for.
+    TooLarge,
+    /// Why it can't be read.
+    Closed(String),
+}
+
+/// What came and went in a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum DiffCount {
+    Lines(usize, usize),
+    /// Bytes before and after, of what is not compared line by line.
+    Bytes(u64, u64),
 }
 
 /// How a line is meant.
@@ -113,9 +125,23 @@ pub(super) fn of(path: &ChangedPath, directory: &Path) -> Vec<DiffLine> {
         _ => {}
     }
     let (old, new) = (text(path.old.as_ref()), text(path.new.as_ref()));
-    let (SideText::Lines(old), SideText::Lines(new)) = (old, new) else {
-        say(format!("Binary files a/{name} and b/{name} differ"));
-        return found;
+    let (old, new) = match (old, new) {
+        (SideText::Lines(old), SideText::Lines(new)) => (old, new),
+        (SideText::Closed(why), _) | (_, SideText::Closed(why)) => {
+            say(format!("a/{name} and b/{name} can't be compared: {why}"));
+            return found;
+        }
+        (SideText::Binary, _) | (_, SideText::Binary) => {
+            say(format!("Binary files a/{name} and b/{name} differ"));
+            return found;
+        }
+        (SideText::TooLarge, _) | (_, SideText::TooLarge) => {
+            let (old, new) = sizes(path);
+            say(format!(
+                "Large files a/{name} and b/{name} differ: {old} and {new} bytes"
+            ));
+            return found;
+        }
     };
     let header = |side: &Option<PathSide>, letter: char| match side {
         Some(_) => format!("{letter}/{name}"),
@@ -135,19 +161,27 @@ pub(super) fn of(path: &ChangedPath, directory: &Path) -> Vec<DiffLine> {
     found
 }
 
-/// How many lines came and went.
-pub(super) fn count(path: &ChangedPath) -> (usize, usize) {
+/// How many lines came and went, or bytes.
+pub(super) fn count(path: &ChangedPath) -> DiffCount {
     let (old, new) = (text(path.old.as_ref()), text(path.new.as_ref()));
     let (SideText::Lines(old), SideText::Lines(new)) = (old, new) else {
-        return (0, 0);
+        let (old, new) = sizes(path);
+        return DiffCount::Bytes(old, new);
     };
     let diff = lines(&old, &new);
     let tags = diff.iter_all_changes().map(|change| change.tag());
-    tags.fold((0, 0), |(more, less), tag| match tag {
+    let (more, less) = tags.fold((0, 0), |(more, less), tag| match tag {
         ChangeTag::Insert => (more + 1, less),
         ChangeTag::Delete => (more, less + 1),
         ChangeTag::Equal => (more, less),
-    })
+    });
+    DiffCount::Lines(more, less)
+}
+
+/// The lengths of both sides.
+fn sizes(path: &ChangedPath) -> (u64, u64) {
+    let size = |side: &Option<PathSide>| side.as_ref().map_or(0, |side| side.size);
+    (size(&path.old), size(&path.new))
 }
 
 fn lines<'a>(old: &'a str, new: &'a str) -> TextDiff<'a, 'a, 'a, str> {
@@ -177,9 +211,10 @@ fn text(side: Option<&PathSide>) -> SideText {
             Ok(bytes) if memchr::memchr(0, &bytes).is_none() => {
                 String::from_utf8(bytes).map_or(SideText::Binary, SideText::Lines)
             }
-            _ => SideText::Binary,
+            Ok(_) => SideText::Binary,
+            Err(error) => SideText::Closed(error.to_string()),
         },
-        "file" => SideText::Binary,
+        "file" => SideText::TooLarge,
         // There is nothing to be read in it.
         _ => SideText::Lines(String::new()),
     }

@@ -5,6 +5,7 @@
 mod diff;
 pub(crate) mod question;
 
+use diff::DiffCount;
 pub(crate) use diff::{DiffLine, DiffTone};
 
 use crate::args::{ChangesAction, ChangesOptions, ChangesShow, UndoOptions};
@@ -39,8 +40,12 @@ pub(crate) fn changes(
         Some(ChangesAction::List(options)) => list(&store, options.json || arguments.json, printer),
         Some(ChangesAction::Show(options)) => show(&store, options, printer),
         Some(ChangesAction::Apply(options)) => {
-            let change = find(&store, &options.id)?;
-            let paths = absolute(&options.paths)?;
+            let (id, paths) = named(options.id.as_deref(), &options.paths, options.last);
+            let change = match id {
+                Some(id) => find(&store, id)?,
+                None => last_not_applied(&store)?,
+            };
+            let paths = absolute(&paths)?;
             let which = Moved {
                 paths: &paths,
                 force: options.force,
@@ -48,8 +53,15 @@ pub(crate) fn changes(
             moved(store.apply(change.id(), &which), "applied", printer)
         }
         Some(ChangesAction::Discard(options)) => {
+            let mut changes = Vec::new();
+            if options.last {
+                changes.push(last_not_applied(&store)?);
+            }
             for id in &options.ids {
-                let change = find(&store, id)?;
+                changes.push(find(&store, id)?);
+            }
+            // Nothing is discarded if one of them is not there.
+            for change in changes {
                 store.discard(change.id())?;
                 printer.note(&format!("{} is discarded", change.id()));
             }
@@ -84,7 +96,9 @@ pub(crate) fn undo(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let store = ChangeStore::in_state(&settings.config.state_dir);
-    let mut chosen = if let Some(id) = &arguments.id {
+    let is_by_time = arguments.last || arguments.since.is_some();
+    let (id, paths) = named(arguments.id.as_deref(), &arguments.paths, is_by_time);
+    let mut chosen = if let Some(id) = id {
         vec![find(&store, id)?]
     } else {
         let is_real =
@@ -107,7 +121,11 @@ pub(crate) fn undo(
         let text = "there is no change that was applied and could be undone";
         return Err(Failure::new(FailureKind::Usage, text).hint("bashd changes lists them"));
     }
-    let paths = absolute(&arguments.paths)?;
+    let paths = absolute(&paths)?;
+    if arguments.since.is_some() && !paths.is_empty() {
+        let has_some = |change: &Change| change.steps().any(|step| is_named(&paths, &step));
+        chosen.retain(has_some);
+    }
     let which = Moved {
         paths: &paths,
         force: arguments.force,
@@ -119,6 +137,35 @@ pub(crate) fn undo(
         }
     }
     Ok(ExitStatus::Success)
+}
+
+/// What an id and paths mean: where the change is chosen otherwise, all are paths.
+fn named<'a>(
+    id: Option<&'a str>,
+    paths: &[PathBuf],
+    is_chosen: bool,
+) -> (Option<&'a str>, Vec<PathBuf>) {
+    let path = id.filter(|_| is_chosen).map(PathBuf::from);
+    let id = id.filter(|_| !is_chosen);
+    (id, path.into_iter().chain(paths.iter().cloned()).collect())
+}
+
+/// Whether a step is one of these paths, or below.
+fn is_named(paths: &[PathBuf], step: &ChangedPath) -> bool {
+    paths.iter().any(|path| step.path.starts_with(path))
+}
+
+/// The newest change of which not all is real.
+fn last_not_applied(store: &ChangeStore) -> Result<Change, Failure> {
+    let is_open = |change: &Change| {
+        use ChangeState::{Held, InPart, Undone};
+        matches!(change.state(), Held | Undone | InPart)
+    };
+    let found = store.list()?.into_iter().rev().find(is_open);
+    found.ok_or_else(|| {
+        let text = "there is no change that is not applied";
+        Failure::new(FailureKind::Usage, text).hint("bashd changes lists them")
+    })
 }
 
 /// Paths as they were typed, from where we are.
@@ -145,7 +192,13 @@ fn moved(
     match result {
         Ok(change) => {
             let command = for_people::one_line(change.command());
-            printer.note(&format!("{} is {word}: {command}", change.id()));
+            let place = elsewhere(&change);
+            let part = match change.state() {
+                ChangeState::InPart => " in part",
+                _ => "",
+            };
+            let id = change.id();
+            printer.note(&format!("{id} is {word}{part}: {command}{place}"));
             Ok(ExitStatus::Success)
         }
         Err(ChangeFailure::Failed(error)) => Err(error.into()),
@@ -163,11 +216,50 @@ fn moved(
     }
 }
 
+/// Where a change is, unless that is here: another project's looks like one of this.
+fn elsewhere(change: &Change) -> String {
+    let here = surroundings::cwd();
+    if here.is_ok_and(|here| change.directory().starts_with(here)) {
+        return String::new();
+    }
+    let place = for_people::one_line(&change.directory().to_string_lossy());
+    format!(" (in {place})")
+}
+
+/// What stands above a change at a terminal: which it is, and where.
+fn title(change: &Change) -> String {
+    let state = change.state().name().replace('_', " ");
+    let place = for_people::one_line(&change.directory().to_string_lossy());
+    let command = for_people::one_line(change.command());
+    format!("{} · {state} · {place} · {command}", change.id())
+}
+
+/// What may be done with a change next.
+fn next_step(change: &Change) -> Option<String> {
+    let id = change.id();
+    match change.state() {
+        ChangeState::Held | ChangeState::Undone => Some(format!(
+            "apply: bashd changes apply {id} · drop: bashd changes discard {id}"
+        )),
+        ChangeState::Applied => Some(format!("take back: bashd undo {id}")),
+        ChangeState::InPart => Some(format!(
+            "apply the rest: bashd changes apply {id} · take back: bashd undo {id}"
+        )),
+        ChangeState::Running => Some("it still runs: this is so far".to_owned()),
+        ChangeState::Unreadable => None,
+    }
+}
+
 /// The change whose id begins so.
 fn find(store: &ChangeStore, id: &str) -> Result<Change, Failure> {
     let found = store.find(id);
     let wrong = |error| Failure::new(FailureKind::Usage, error);
-    found.map_err(|error| wrong(error).hint("bashd changes lists them with their ids"))
+    let hint = if id.contains('/') || Path::new(id).symlink_metadata().is_ok() {
+        "that is a path: name the change before it, or give --last"
+    } else {
+        "bashd changes lists them with their ids"
+    };
+    found.map_err(|error| wrong(error).hint(hint))
 }
 
 fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitStatus, Failure> {
@@ -198,6 +290,7 @@ fn list(store: &ChangeStore, as_json: bool, printer: &Printer) -> Result<ExitSta
         page.line(page.paint(Paint::Title, head.trim_end()))?;
         for change in &changes {
             let (before, command) = (row(change, began), for_people::one_line(change.command()));
+            let command = command + &elsewhere(change);
             let taken = before.len();
             let lines = match columns {
                 Some(columns) => for_people::entry(&before, taken, &command, columns),
@@ -252,10 +345,14 @@ fn row(change: &Change, began: BeganForm) -> String {
     let time = Timestamp::from_millisecond(change.began_ms() as i64).unwrap_or_default();
     let time = time.to_zoned(surroundings::time_zone());
     let summary = change.summary();
-    let counts = format!(
-        "+{} ~{} -{}",
-        summary.created, summary.modified, summary.deleted
-    );
+    let counts = match change.state() {
+        // Looked at only where somebody wants to see it.
+        ChangeState::Running => "…".to_owned(),
+        _ => format!(
+            "+{} ~{} -{}",
+            summary.created, summary.modified, summary.deleted
+        ),
+    };
     format!(
         "{:<20}  {}  {:<10}  {counts:<11}  ",
         change.id(),
@@ -281,8 +378,16 @@ fn show(
         let hint = format!("bashd changes discard {} removes it", change.id());
         return Err(Failure::new(FailureKind::System, text).hint(hint));
     }
+    let change = match change.state() {
+        ChangeState::Running => store.glance(change.id())?,
+        _ => change,
+    };
     let paths = change.paths();
     let mut page = printer.list();
+    let is_read = Printer::is_terminal() && !options.json;
+    if is_read {
+        page.line(page.paint(Paint::Title, &title(&change)))?;
+    }
     if options.json {
         for path in &paths {
             page.line(as_json(path))?;
@@ -293,11 +398,15 @@ fn show(
         }
     } else if options.stat {
         for path in &paths {
-            let (more, less) = diff::count(path);
             let name = shown(path, change.directory());
-            let more = page.paint(Paint::Good, &format!("+{more}"));
-            let less = page.paint(Paint::Bad, &format!("-{less}"));
-            page.line(format_args!("{} {name} {more} {less}", path.kind.letter()))?;
+            let counted = match diff::count(path) {
+                DiffCount::Lines(more, less) => {
+                    let more = page.paint(Paint::Good, &format!("+{more}"));
+                    format!("{more} {}", page.paint(Paint::Bad, &format!("-{less}")))
+                }
+                DiffCount::Bytes(old, new) => format!("{old} -> {new} bytes"),
+            };
+            page.line(format_args!("{} {name} {counted}", path.kind.letter()))?;
         }
         page.line(change.summary().line())?;
     } else if options.tree {
@@ -323,6 +432,11 @@ fn show(
         }
     }
     page.finish()?;
+    if paths.is_empty() {
+        printer.note("it runs, and has changed nothing so far");
+    } else if let Some(next) = next_step(&change).filter(|_| is_read) {
+        printer.note(&next);
+    }
     Ok(ExitStatus::Success)
 }
 

@@ -8,6 +8,7 @@ use crate::render::{RunState, RunSummary};
 use crate::run::live::CursorPosition;
 use crate::terminal;
 use bashd::Reply;
+use bashd::changes::{ChangeState, ChangesSummary};
 use bashd::jobs::{Jobs, Whose};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
@@ -89,6 +90,13 @@ pub(super) fn next_step(reply: &Reply, jobs: &Jobs, printer: &Printer) {
         ));
     } else if let Some(remedy) = remedy(reply) {
         printer.note(remedy);
+    }
+    let is_held = |changes: &ChangesSummary| changes.state == ChangeState::Held.name();
+    if reply.changes.as_ref().is_some_and(is_held) {
+        // It is the newest.
+        printer.note(
+            "look: bashd changes show --diff · apply: bashd changes apply --last · drop: bashd changes discard --last",
+        );
     }
 }
 

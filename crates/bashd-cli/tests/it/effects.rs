@@ -358,6 +358,16 @@ fn a_job_is_held_until_it_ends() {
     let listed: Value = serde_json::from_str(&succeeds(&home, &["changes", "--json"])).unwrap();
     assert_eq!(listed["state"], "running", "{listed}");
     let held = listed["id"].as_str().unwrap();
+    let begun = std::time::Instant::now();
+    while succeeds(&home, &["changes", "show"]) != "A made\n" {
+        assert!(begun.elapsed().as_secs() < 30, "what it did so far is seen");
+    }
+    let still = bashd(&home, &["changes", "apply", held]);
+    let said = text(&still.stderr);
+    assert!(
+        said.contains("still runs") && said.contains("hint: "),
+        "{said}"
+    );
     succeeds(&home, &["jobs", "kill", job]);
     succeeds(&home, &["changes", "apply", held]);
     assert_eq!(

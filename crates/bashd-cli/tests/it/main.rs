@@ -26,6 +26,7 @@
 //! | `check` | `check`: verdicts for people and programs; safe mode and tools on `run`, too |
 //! | `effects` | `try`, `changes`, `undo`: held, applied, discarded, undone; conflicts, refusals |
 //! | `effects_faults` | killed while a change is applied, full disks: the tree is as before or as after |
+//! | `effects_words` | which changes are meant, what is shown of them, what goes by itself; killed while held |
 //! | `fairness` | honest clients beside hostile ones: how much longer their calls take |
 //! | `features` | builds without each cargo feature: they compile, and say what is missing |
 //! | `far` | places on far machines of our own, with 22 kinds of faults |
@@ -84,6 +85,7 @@ mod doctor;
 mod documents;
 mod effects;
 mod effects_faults;
+mod effects_words;
 mod fairness;
 mod far;
 mod features;

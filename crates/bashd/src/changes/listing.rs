@@ -55,6 +55,8 @@ pub struct ChangedPath {
     pub new: Option<PathSide>,
     /// How many paths below it belong to the change as well, if it is a whole directory.
     pub below: u64,
+    /// Whether it is a directory that stays, with other extended attributes.
+    has_other_extended: bool,
 }
 
 /// One side of a changed path.
@@ -98,10 +100,15 @@ impl ChangedPath {
         side.is_some_and(PathSide::is_directory)
     }
 
-    /// What else is to be said: another type, another mode, another owner.
+    /// What else is to be said: another type, mode, owner, other attributes; that nothing but its
+    /// time is another; that a new program runs with the rights of its owner. Looks at the files.
     pub fn remarks(&self) -> Vec<String> {
-        let (Some(old), Some(new)) = (&self.old, &self.new) else {
-            return Vec::new();
+        let (old, new) = match (&self.old, &self.new) {
+            (Some(old), Some(new)) => (old, new),
+            (None, Some(new)) if new.kind == "file" && new.mode & 0o6000 != 0 => {
+                return vec![format!("mode {:o}", new.mode)];
+            }
+            _ => return Vec::new(),
         };
         let mut remarks = Vec::new();
         if old.kind != new.kind {
@@ -113,6 +120,14 @@ impl ChangedPath {
         if old.owner != new.owner {
             let ((owner, group), (to, to_group)) = (old.owner, new.owner);
             remarks.push(format!("owner {owner}:{group} to {to}:{to_group}"));
+        }
+        let extended = |side: &PathSide| tree::extended(&side.at).ok();
+        let is_moved = old.at != new.at && old.kind == new.kind;
+        if self.has_other_extended || is_moved && extended(old) != extended(new) {
+            remarks.push("extended attributes".to_owned());
+        }
+        if remarks.is_empty() && new.kind == "file" && is_moved && is_same(self) {
+            remarks.push("time".to_owned());
         }
         remarks
     }
@@ -215,6 +230,7 @@ fn of_step(record: &ChangeRecord, step: &ChangeStep) -> Option<ChangedPath> {
                 old: old_side,
                 new: new_side,
                 below: count(old).max(count(new)),
+                has_other_extended: false,
             })
         }
         StepContent::Attributes { here, aside } => {
@@ -236,6 +252,7 @@ fn of_step(record: &ChangeRecord, step: &ChangeStep) -> Option<ChangedPath> {
                 new: Some(side(new)),
                 path: real,
                 below: 0,
+                has_other_extended: old.extended != new.extended,
             })
         }
     }
@@ -279,6 +296,7 @@ fn below(top: &ChangedPath, tell: &mut dyn FnMut(ChangedPath)) {
             below: 0,
             old,
             new,
+            has_other_extended: false,
         };
         below(&path, tell);
         if kind != EffectKind::Modified || !is_same(&path) {

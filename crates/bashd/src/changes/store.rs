@@ -265,10 +265,16 @@ impl ChangeStore {
 
     /// What the calls of a session did so far, in which another may come.
     pub(crate) fn so_far(&self, id: &str) -> Result<ChangesSummary> {
+        Ok(ChangesSummary::of(&self.glance(id)?))
+    }
+
+    /// A change whose command still runs, with what it did so far. Nothing is noted: the next look
+    /// may find something else.
+    pub fn glance(&self, id: &str) -> Result<Change> {
         let mut record = self.read(id)?;
         Self::look(&mut record)?;
         record.counts = listing::counts(&record);
-        Ok(ChangesSummary::of(&Change::running(record)))
+        Ok(Change::running(record))
     }
 
     /// Has a record say what is in its layers.
@@ -396,10 +402,11 @@ impl ChangeStore {
     }
 
     /// Removes the oldest changes, until all that are left are younger than this, and together not
-    /// larger. Returns their ids.
+    /// larger. Returns their ids. One that can't be removed keeps no other; if nothing could be
+    /// removed, it is told.
     pub fn prune(&self, age: Option<Duration>, bytes: Option<u64>) -> Result<Vec<String>> {
         let mut removed = Vec::new();
-        self.sweep()?;
+        let mut stuck = self.sweep().err();
         let changes = self.list()?;
         let size = |change: &Change| change.record.counts.bytes + change.record.counts.former_bytes;
         let mut total: u64 = changes.iter().map(size).sum();
@@ -409,12 +416,19 @@ impl ChangeStore {
             let is_old = age.is_some_and(|age| u128::from(since) >= age.as_millis());
             let is_too_much = bytes.is_some_and(|most| total > most);
             if change.state() != ChangeState::Running && (is_old || is_too_much) {
-                self.discard(change.id())?;
-                total -= size(&change);
-                removed.push(change.id().to_owned());
+                match self.discard(change.id()) {
+                    Ok(()) => {
+                        total -= size(&change);
+                        removed.push(change.id().to_owned());
+                    }
+                    Err(error) => stuck = Some(error),
+                }
             }
         }
-        Ok(removed)
+        match stuck {
+            Some(error) if removed.is_empty() => Err(error),
+            _ => Ok(removed),
+        }
     }
 
     /// Likewise, if that was not done for a while and nobody else is at it. Its failure fails no
@@ -432,6 +446,7 @@ impl ChangeStore {
 
     /// Removes what a process left that died while it made or removed a change.
     fn sweep(&self) -> Result<()> {
+        let mut all_swept = Ok(());
         let _lock = self.lock()?;
         let Ok(all) = tree::open(&self.directory) else {
             return Ok(());
@@ -458,9 +473,11 @@ impl ChangeStore {
                     .map_err(|error| failed(format!("remove {}", own.display()), error)),
                 Err(_) => Ok(()),
             };
-            swept?;
+            if swept.is_err() {
+                all_swept = swept;
+            }
         }
-        Ok(())
+        all_swept
     }
 
     pub(super) fn lock(&self) -> Result<StoreLock> {
@@ -490,7 +507,10 @@ impl ChangeStore {
     pub(super) fn ended(&self, id: &str) -> Result<ChangeRecord> {
         let record = self.read(id)?;
         if record.steps.is_none() && is_in_use(&record, ENDING) {
-            return Err(missing(format!("the command of {id} still runs")));
+            let text = format!(
+                "the command of {id}, or its session, still runs: end that first (`bashd jobs`, `bashd top`)"
+            );
+            return Err(missing(text));
         }
         Ok(record)
     }

@@ -217,6 +217,18 @@ fn fifos_sockets_odd_names_and_renames_by_case_are_held() {
     });
 }
 
+/// A confined command can make none, but it can remove them.
+#[test]
+fn device_nodes_go_and_come_back() {
+    if is_nobody() || !rustix::process::geteuid().is_root() {
+        return bashd_testkit::loudly("not root: device nodes are NOT tried");
+    }
+    compare(
+        "mknod null c 1 3; mkdir d e; mknod d/disk b 7 250; mknod e/zero c 1 5; mknod gone c 1 7; chmod 600 e/zero",
+        "rm null gone; rm -r d; echo x >null; rm e/zero; mkdir gone; echo y >gone/y",
+    );
+}
+
 #[test]
 fn files_become_directories_and_back() {
     as_each_user(|| {

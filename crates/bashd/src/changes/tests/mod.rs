@@ -2,6 +2,7 @@
 //! and a death at any step of either leaves one or the other.
 
 mod faults;
+mod keeping;
 
 use super::journal::{Passes, Stop, TradeWay};
 use super::store::{Change, ChangeFailure, ChangeState, ChangeStore, Moved};

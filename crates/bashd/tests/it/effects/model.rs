@@ -1,9 +1,13 @@
 //! Random commands in random trees, on layers of the kernel.
 
 use super::{HoldingEngine, bash, picture};
+use bashd::Request;
+use bashd::changes::Effects;
 use bashd_testkit::as_each_user;
-use bashd_testkit::repeat::repetitions;
+use bashd_testkit::repeat::is_soak;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Numbers that look random, the same for the same seed.
 struct Dice(u64);
@@ -32,9 +36,10 @@ impl Dice {
         let (one, other, digit) = (self.path(), self.path(), self.below(10));
         let file_mode = self.of(&["600", "644", "755", "444"]);
         let directory_mode = self.of(&["700", "755", "750"]);
-        match self.below(13) {
-            0 => format!("echo {digit} >{one}"),
-            1 => format!("echo {digit} >>{one}"),
+        match self.below(16) {
+            // Who writes to a fifo waits for a reader.
+            0 => format!("[[ -p {one} ]] || echo {digit} >{one}"),
+            1 => format!("[[ -p {one} ]] || echo {digit} >>{one}"),
             2 => format!("mkdir -p {one}"),
             3 => format!("mkdir {one} && echo {digit} >{one}/b"),
             4 => format!("rm -rf {one}"),
@@ -42,12 +47,16 @@ impl Dice {
             // How much of a directory `cp` copies into itself depends on the order of its names,
             // which layers may have otherwise.
             6 if format!("{other}/").starts_with(&format!("{one}/")) => "true".to_owned(),
-            6 => format!("cp -a {one} {other}"),
+            6 => format!("cp -a --remove-destination {one} {other}"),
             7 => format!("ln -sfT to{digit} {one}"),
             8 => format!("[[ -f {one} && ! -L {one} ]] && chmod {file_mode} {one}"),
             9 => format!("[[ -d {one} && ! -L {one} ]] && chmod {directory_mode} {one}"),
             10 => format!("rm -rf {one}; mkdir {one}; echo {digit} >{one}/a"),
-            11 => format!("sed -i s/1/7/ {one}"),
+            11 => format!("[[ -p {one} ]] || sed -i s/1/7/ {one}"),
+            12 => format!("attribute {one} {digit}"),
+            // Long ago: what a command itself says of a time is what there is to compare.
+            13 => format!("[[ -f {one} && ! -L {one} ]] && touch -d @{digit}234567.{digit}5 {one}"),
+            14 => format!("mkfifo -m {file_mode} {one}"),
             // In a new directory that is never moved: links end at a layer.
             _ => format!(
                 "rm -rf links; mkdir links; echo {digit} >links/a; ln links/a links/{digit}; echo >>links/{digit}"
@@ -57,47 +66,125 @@ impl Dice {
 
     fn script(&mut self, lines: u64) -> String {
         let lines: Vec<_> = (0..lines).map(|_| self.line()).collect();
-        format!("umask 022; exec 2>/dev/null\n{}\ntrue", lines.join("\n"))
+        let lines = lines.join("\n");
+        format!("umask 022; exec 2>/dev/null\n{ATTRIBUTE}\n{lines}\ntrue")
     }
 }
 
-#[test]
-fn on_real_layers_what_is_applied_is_what_the_plain_command_leaves() {
-    as_each_user(|| {
-        let site = HoldingEngine::new();
-        let (root, plain) = (site.home.workspace(), site.home.root().join("plain"));
-        let mut rounds_with_some = 0;
-        let rounds = repetitions(1000) as u64;
-        for seed in 1..=rounds {
-            let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-            bash("find . -mindepth 1 -delete", &root);
-            bash(&dice.script(25), &root);
-            let _ = fs::remove_dir_all(&plain);
-            bash("cp -a . ../plain", &root);
-            let before = picture(&root);
-            let lines = 1 + dice.below(8);
-            let script = dice.script(lines);
-            bash(&script, &plain);
-            let after = picture(&plain);
-            let reply = site
-                .run(bashd::Request::new(script.clone()).effects(bashd::changes::Effects::Hold));
-            let changes = reply.changes.as_ref().expect("changes");
-            assert_eq!(picture(&root), before, "held, {seed}: {script}");
-            let Some(id) = &changes.id else {
-                assert_eq!(before, after, "{seed}: {script}");
-                continue;
-            };
-            rounds_with_some += 1;
-            site.apply(id);
-            assert_eq!(picture(&root), after, "applied, {seed}: {script}");
-            site.undo(id);
-            assert_eq!(picture(&root), before, "undone, {seed}: {script}");
-            if dice.below(2) == 0 {
-                site.apply(id);
-                assert_eq!(picture(&root), after, "applied again, {seed}: {script}");
-            }
-            site.store().discard(id).expect("discarded");
+/// Sets an extended attribute of a path, or removes it: no program for that is everywhere.
+const ATTRIBUTE: &str = if cfg!(target_arch = "x86_64") {
+    "attribute() { perl -e '($p, $v) = @ARGV; $n = qq(user.n) . $v % 2; \
+     $v % 3 ? syscall(188, $p, $n, $v, 1, 0) : syscall(197, $p, $n)' \"$@\"; }"
+} else {
+    "attribute() { perl -e '($p, $v) = @ARGV; $n = qq(user.n) . $v % 2; \
+     $v % 3 ? syscall(5, $p, $n, $v, 1, 0) : syscall(14, $p, $n)' \"$@\"; }"
+};
+
+/// What is said of every path beside what `picture` has: extended attributes, and when a file was
+/// written last, if that is before this moment.
+fn remarks(root: &Path, before: i64) -> String {
+    fn add(path: &Path, before: i64, lines: &mut Vec<String>) {
+        let found = fs::symlink_metadata(path).expect("a path");
+        if found.is_symlink() {
+            return;
         }
-        assert!(rounds_with_some * 2 > rounds, "{rounds_with_some}");
-    });
+        let mut room = [0; 64];
+        for name in ["user.n0", "user.n1"] {
+            if let Ok(length) = rustix::fs::lgetxattr(path, name, &mut room) {
+                lines.push(format!("{path:?} {name} {:?}", &room[..length]));
+            }
+        }
+        if found.is_file() && found.mtime() < before {
+            lines.push(format!("{path:?} {} {}", found.mtime(), found.mtime_nsec()));
+        }
+        if let Ok(entries) = fs::read_dir(path) {
+            for entry in entries {
+                add(&entry.expect("an entry").path(), before, lines);
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    add(root, before, &mut lines);
+    lines.sort();
+    // The same in every tree that is compared.
+    lines.join("\n").replace(&root.display().to_string(), "")
+}
+
+/// Everything of a tree that must be the same in another one.
+fn whole(root: &Path) -> String {
+    const LONG_AGO: i64 = 100_000_000;
+    picture(root) + "\n" + &remarks(root, LONG_AGO)
+}
+
+/// Everything of a tree that must be the same as before.
+fn exact(root: &Path) -> String {
+    picture(root) + "\n" + &remarks(root, i64::MAX)
+}
+
+/// A tenth of the rounds: 200 in all, 10,000 in soak, each as every user.
+fn rounds(part: u64) {
+    let rounds = if is_soak() { 1000 } else { 20 };
+    let site = HoldingEngine::new();
+    let (root, plain) = (site.home.workspace(), site.home.root().join("plain"));
+    let (mut with_some, mut with_attributes) = (0, 0);
+    for seed in part * 1000 + 1..=part * 1000 + rounds {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        bash("find . -mindepth 1 -delete", &root);
+        bash(&dice.script(25), &root);
+        let _ = fs::remove_dir_all(&plain);
+        bash("cp -a . ../plain", &root);
+        let before = exact(&root);
+        assert_eq!(whole(&root), whole(&plain), "{seed}");
+        let lines = 1 + dice.below(8);
+        let script = dice.script(lines);
+        bash(&script, &plain);
+        let (was, after) = (whole(&root), whole(&plain));
+        with_attributes += u64::from(after.contains(" user.n") && after != was);
+        let reply = site.run(Request::new(script.clone()).effects(Effects::Hold));
+        let changes = reply.changes.as_ref().expect("changes");
+        assert_eq!(exact(&root), before, "held, {seed}: {script}");
+        let Some(id) = &changes.id else {
+            assert_eq!(was, after, "{seed}: {script}");
+            continue;
+        };
+        with_some += 1;
+        if dice.below(8) == 0 {
+            site.store().discard(id).expect("discarded");
+            assert_eq!(exact(&root), before, "discarded, {seed}: {script}");
+            continue;
+        }
+        site.apply(id);
+        assert_eq!(whole(&root), after, "applied, {seed}: {script}");
+        site.undo(id);
+        assert_eq!(exact(&root), before, "undone, {seed}: {script}");
+        let mut last = before;
+        if dice.below(2) == 0 {
+            site.apply(id);
+            assert_eq!(whole(&root), after, "applied again, {seed}: {script}");
+            last = exact(&root);
+        }
+        site.store().discard(id).expect("discarded");
+        assert_eq!(exact(&root), last, "what is there stays, {seed}: {script}");
+    }
+    assert!(with_some * 2 > rounds, "{with_some}");
+    assert!(with_attributes > 0, "no attribute was set");
+}
+
+/// Tests of its parts: each can be run, and repeated, by itself.
+macro_rules! parts {
+    ($($name:ident $part:literal),*) => {
+        $(
+            #[test]
+            fn $name() {
+                as_each_user(|| rounds($part));
+            }
+        )*
+    };
+}
+
+/// What is applied is what the plain command leaves, what is undone or discarded what was before.
+mod what_is_applied_is_what_the_plain_command_leaves {
+    use super::{as_each_user, rounds};
+
+    parts!(part_0 0, part_1 1, part_2 2, part_3 3, part_4 4, part_5 5, part_6 6, part_7 7, part_8 8, part_9 9);
 }

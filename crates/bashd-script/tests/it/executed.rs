@@ -194,6 +194,10 @@ struct Tally {
 }
 
 impl Tally {
+    #[expect(
+        clippy::print_stdout,
+        reason = "who runs all of them sees what is missed at once"
+    )]
     fn judge(&mut self, guard: &Guard, script: &Hidden, calls: &[Vec<String>]) {
         let given = verdict(guard, &script.text);
         let is_caught = given != Verdict::Allow;
@@ -246,6 +250,10 @@ struct Coming {
 impl Iterator for Coming {
     type Item = Vec<Hidden>;
 
+    #[expect(
+        clippy::print_stdout,
+        reason = "who runs all of them sees how far they are"
+    )]
     fn next(&mut self) -> Option<Self::Item> {
         self.batches = self.batches.checked_sub(1)?;
         // Who runs all of them waits for an hour, and wants to see how far they are.

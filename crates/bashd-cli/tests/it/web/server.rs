@@ -103,6 +103,8 @@ impl WebUnderTest {
     /// One request with these headers alone.
     pub(crate) fn raw(&self, line: &str, headers: &[(&str, &str)], body: &str) -> WebReply {
         let mut stream = TcpStream::connect(self.address).unwrap();
+        // A server that stands still fails the test.
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
         ask(&mut stream, line, headers, body);
         read(stream)
     }

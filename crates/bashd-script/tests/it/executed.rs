@@ -29,8 +29,8 @@ const TOLD_EACH: usize = 10_000;
 const MOST_MISSED: usize = 2000;
 
 /// Rules that are about how something is run, whatever that is: text that is decoded and run, text
-/// that is run where another host had a word in it, and scripts that nobody could judge. They may object to one of so many harmless scripts, each of
-/// which is a disguise.
+/// that is run where another host had a word in it, and scripts that nobody could judge. They may
+/// object to one of so many harmless scripts, each of which is a disguise.
 const HIDING: [&str; 3] = [
     "no_hidden_script",
     "no_pipe_to_shell",

@@ -318,9 +318,7 @@ impl EngineCore {
     ) -> Reply {
         let begun = Instant::now();
         let mut entry = LedgerEntry::new((&*self.ledger, &*self.feed), call.raw_text());
-        let beginning = entry.beginning();
-        let stages = Box::pin(self.stages(profile, call, &mut entry, watch));
-        let ending = beginning.told_during(&self.feed, stages).await;
+        let ending = self.stages(profile, call, &mut entry, watch).await;
         self.close(call, entry, (profile, ending), begun)
     }
 

@@ -48,9 +48,7 @@ impl Engine {
         entry.recorded = Some(record);
         let (profile, ending) = match core.profile(call.profile()) {
             Ok(profile) => {
-                let beginning = entry.beginning();
                 let stages = Box::pin(core.stages(&profile, &call, &mut entry, None));
-                let stages = beginning.told_during(&core.feed, stages);
                 let ending = stages.await;
                 (profile, ending)
             }

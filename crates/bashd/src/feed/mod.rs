@@ -76,11 +76,6 @@ impl Feed {
         }
     }
 
-    /// What would be told, if it is switched on.
-    pub(crate) fn made_with(&self, record: impl FnOnce() -> FeedRecord) -> Option<FeedRecord> {
-        self.is_on.then(record)
-    }
-
     fn append(&self, record: &FeedRecord) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');

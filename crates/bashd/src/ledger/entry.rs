@@ -6,7 +6,6 @@
 
 use super::outlasting::OutlastingRun;
 use super::record::{LeftProcess, MinimizedOutput, RecordedObjection, cut};
-use super::untold::UntoldBeginning;
 use super::{Ledger, Record, RecordedOutcome};
 use crate::engine::ItemRecord;
 use crate::error::Error;
@@ -71,10 +70,8 @@ pub(crate) struct LedgerEntry<'a> {
     session: Option<String>,
     /// The job that it manages, if it does.
     job: Option<String>,
-    /// Whether the feed knows of it, or will when it waits.
+    /// Whether the feed knows of it.
     is_told: bool,
-    /// What the feed will be told then.
-    beginning: Arc<UntoldBeginning>,
     is_closed: bool,
 }
 
@@ -101,14 +98,8 @@ impl<'a> LedgerEntry<'a> {
             session: None,
             job: None,
             is_told: false,
-            beginning: Arc::default(),
             is_closed: false,
         }
-    }
-
-    /// What the feed is told of its beginning, as soon as it waits for something.
-    pub(crate) fn beginning(&self) -> Arc<UntoldBeginning> {
-        Arc::clone(&self.beginning)
     }
 
     /// Keeps the values of these variables out of the record, and of what is shown from now on, if
@@ -119,14 +110,14 @@ impl<'a> LedgerEntry<'a> {
         }
     }
 
-    /// Has the feed told of the call, now that it was read: see [`Self::beginning`].
+    /// Tells the feed of the call, now that it was read.
     pub(crate) fn begin(&mut self, profile: &Profile, request: &Request, owner: &str) {
         owner.clone_into(&mut self.owner);
         self.session = profile.session.name_of(request).map(str::to_owned);
         let cwd = request.cwd.as_ref();
         let cwd = cwd.map(|cwd| cwd.display().to_string());
         // Where it runs if it names none is known later, and told with its end.
-        self.keep_begun(cwd, request.on.clone());
+        self.tell_begun(cwd, request.on.clone());
     }
 
     /// Notes what will run, with which variables of its own, and what a rule says of it.
@@ -155,8 +146,7 @@ impl<'a> LedgerEntry<'a> {
         by.clone_into(&mut self.owner);
         profile.clone_into(&mut self.profile);
         self.job = Some(job.to_owned()).filter(|job| !job.is_empty());
-        self.keep_begun(None, None);
-        self.beginning.tell(self.feed);
+        self.tell_begun(None, None);
     }
 
     /// Records what somebody did to a job.
@@ -190,9 +180,9 @@ impl<'a> LedgerEntry<'a> {
         self.is_closed = true;
     }
 
-    fn keep_begun(&mut self, cwd: Option<String>, place: Option<String>) {
+    fn tell_begun(&mut self, cwd: Option<String>, place: Option<String>) {
         self.is_told = true;
-        self.beginning.keep(self.feed.made_with(|| {
+        self.feed.tell_with(|| {
             let call = CallBegun {
                 pid: rustix::process::getpid().as_raw_nonzero().get(),
                 owner: self.owner.clone(),
@@ -203,13 +193,7 @@ impl<'a> LedgerEntry<'a> {
                 place,
             };
             FeedRecord::new(self.id.as_str(), self.time, FeedEvent::Begun(call))
-        }));
-    }
-
-    /// Tells the feed what comes next, after its beginning.
-    fn tell(&self, record: impl FnOnce() -> FeedRecord) {
-        self.beginning.tell(self.feed);
-        self.feed.tell_with(record);
+        });
     }
 
     /// Tells the feed that it waits for a person, because of this text.
@@ -224,7 +208,7 @@ impl<'a> LedgerEntry<'a> {
         judged: &str,
         effects: Option<&AskedEffects>,
     ) {
-        self.tell(|| {
+        self.feed.tell_with(|| {
             let told = self.shown(&self.command, feed::LONGEST_COMMAND);
             let part = objection
                 .span
@@ -258,13 +242,14 @@ impl<'a> LedgerEntry<'a> {
 
     /// Tells the feed that the person allowed it.
     pub(crate) fn allow(&self) {
-        self.tell(|| FeedRecord::new(self.id.as_str(), Timestamp::now(), FeedEvent::Allowed));
+        self.feed
+            .tell_with(|| FeedRecord::new(self.id.as_str(), Timestamp::now(), FeedEvent::Allowed));
     }
 
     /// Tells the feed where its command was sent.
     pub(crate) fn placed(&self, place: &str, node: Option<String>) {
         if self.is_told {
-            self.tell(|| {
+            self.feed.tell_with(|| {
                 let placed = CallPlaced {
                     place: place.to_owned(),
                     node,
@@ -281,9 +266,9 @@ impl<'a> LedgerEntry<'a> {
     /// Tells the feed of the end, as it is recorded.
     fn tell_ended(&mut self, record: &Record, job: Option<&str>) {
         if !self.is_told {
-            self.keep_begun(None, None);
+            self.tell_begun(None, None);
         }
-        self.tell(|| {
+        self.feed.tell_with(|| {
             let error = record.error.as_deref();
             let ended = CallEnded {
                 outcome: record.outcome,
@@ -346,9 +331,7 @@ impl<'a> LedgerEntry<'a> {
             })
             .collect();
         // What goes on in its terminal is told to have ended when it has.
-        if record.outcome == RecordedOutcome::GoesOn {
-            self.beginning.tell(self.feed);
-        } else {
+        if record.outcome != RecordedOutcome::GoesOn {
             self.tell_ended(&record, reply.job.as_deref());
         }
         let is_recorded = match self.recorded {

@@ -20,7 +20,6 @@ mod read;
 pub(crate) mod record;
 mod reverse_lines;
 mod sums;
-mod untold;
 mod verify;
 
 pub(crate) use entry::LedgerEntry;

@@ -4,7 +4,7 @@
 //! which leaves after an idle time, and gives all processes time to end when it is told to.
 
 use super::{OutpostWork, pass_on, reach, state_dirs};
-use bashd::outpost;
+use bashd::outpost::{self, NOBODY_HERE};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 use std::fs;
 use std::io;
@@ -15,6 +15,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// How long an outpost may take to be there for those who join it.
 const APPEARS: Duration = Duration::from_secs(15);
+
+/// The same where there was one before: in what is lent nobody starts another.
+const APPEARS_AGAIN: Duration = Duration::from_secs(2);
 
 /// Pause between two looks for it.
 const LOOK: Duration = Duration::from_millis(10);
@@ -31,10 +34,15 @@ pub(super) fn join(work: &OutpostWork) -> io::Result<UnixStream> {
                 return Ok(stream);
             }
         }
-        if begun.elapsed() > APPEARS {
-            return Err(io::Error::other(
-                "the first process here started no outpost",
-            ));
+        let own = work.state_dir.as_ref().filter(|_| work.leased);
+        let was_here = own.is_some_and(|state| outpost::was_here(&state.join("outpost")));
+        if begun.elapsed() > if was_here { APPEARS_AGAIN } else { APPEARS } {
+            let why = if was_here {
+                "it has ended"
+            } else {
+                "the first process started none"
+            };
+            return Err(io::Error::other(format!("{NOBODY_HERE}: {why}")));
         }
         thread::sleep(LOOK);
     }

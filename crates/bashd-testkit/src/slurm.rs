@@ -27,6 +27,9 @@ const PROGRAMS: &[&str] = &[
     "/usr/bin/nsenter",
     "/usr/bin/setpriv",
     "/usr/sbin/ip",
+    "/usr/sbin/sshd",
+    "/usr/bin/ssh",
+    "/usr/bin/ssh-keygen",
 ];
 
 /// Its clients.
@@ -118,6 +121,12 @@ impl SlurmRig {
         ends.collect::<Vec<_>>().concat()
     }
 
+    /// What its controller has written down so far.
+    pub fn controller_log(&self) -> String {
+        let log = self.directory.path().join("log/slurmctld.log");
+        fs::read_to_string(log).unwrap_or_default()
+    }
+
     fn ask(&mut self, what: &str, which: &str) {
         let asks = self.asks.as_mut().expect("its script listens");
         writeln!(asks, "{what} {which}").expect("its script listens");
@@ -145,20 +154,35 @@ impl SlurmRig {
     }
 
     fn write_clients(&self) {
-        let bin = self.client();
-        fs::create_dir_all(&bin).expect("a directory");
-        let (first, conf) = (self.first(), self.directory.path().join("slurm.conf"));
-        let conf = conf.display();
+        let conf = self.directory.path().join("slurm.conf");
+        let before = format!("SLURM_CONF={}\nexport SLURM_CONF\n", conf.display());
         for client in CLIENTS {
-            let script = format!(
-                "#!/bin/sh\nSLURM_CONF={conf}\nexport SLURM_CONF\n\
-                 exec nsenter --net=/proc/{first}/ns/net /usr/bin/{client} \"$@\"\n"
-            );
-            let path = bin.join(client);
-            fs::write(&path, script).expect("a client");
-            let all = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(&path, all).expect("a client");
+            self.write_client(&self.client().join(client), &before, "");
         }
+    }
+
+    /// A program of its network that becomes the one of its name here, with these first words.
+    fn write_client(&self, path: &Path, before: &str, words: &str) {
+        let folder = path.parent().expect("its directory");
+        fs::create_dir_all(folder).expect("a directory");
+        let (first, name) = (self.first(), path.file_name().expect("its name"));
+        let script = format!(
+            "#!/bin/sh\n{before}exec nsenter --net=/proc/{first}/ns/net /usr/bin/{}{words} \"$@\"\n",
+            name.display()
+        );
+        fs::write(path, script).expect("a client");
+        let all = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(path, all).expect("a client");
+    }
+
+    /// Has its login be a host that is only reached by ssh, as `login`; a directory for `PATH` with
+    /// that ssh, and none of Slurm's programs.
+    pub fn login(&mut self) -> PathBuf {
+        self.start_again("sshd");
+        let folder = self.directory.path().join("ssh");
+        let words = format!(" -F {}", folder.join("config").display());
+        self.write_client(&folder.join("bin/ssh"), "", &words);
+        folder.join("bin")
     }
 
     /// The directory with its clients, for `PATH`.
@@ -174,10 +198,15 @@ impl SlurmRig {
     }
 
     /// This environment, with its clients first.
-    pub fn env(&self, mut env: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+    pub fn env(&self, env: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        Self::env_with(env, &self.client())
+    }
+
+    /// This environment, with the programs of a directory first.
+    pub fn env_with(mut env: Vec<(OsString, OsString)>, first: &Path) -> Vec<(OsString, OsString)> {
         for (name, value) in &mut env {
             if name == "PATH" {
-                let mut path = self.client().into_os_string();
+                let mut path = first.as_os_str().to_owned();
                 path.push(":");
                 path.push(&*value);
                 *value = path;
@@ -219,6 +248,7 @@ impl SlurmRig {
             "slurmscriptd",
             "munged",
             "slurmstepd",
+            "sshd",
             "sleep 1000000",
             "unshare --pid",
             "sh -c hostname",

@@ -53,7 +53,9 @@ pub(crate) fn map(
     let runtime = runtime::build().map_err(system)?;
     let ended = runtime.block_on(async {
         bashd::serve_from_here();
-        run(&engine, work, arguments.json, printer).await
+        let ended = run(&engine, work, arguments.json, printer).await;
+        engine.leave_places().await;
+        ended
     });
     for warning in engine.take_warnings() {
         printer.warn(&warning);

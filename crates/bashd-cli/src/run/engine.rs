@@ -59,7 +59,11 @@ pub(super) fn run(
         Ok(runtime) => runtime,
         Err(error) => return Ok(not_begun(&engine, &call, error)),
     };
-    let ended = runtime.block_on(one_call(&engine, call, watcher));
+    let ended = runtime.block_on(async {
+        let ended = one_call(&engine, call, watcher).await;
+        engine.leave_places().await;
+        ended
+    });
     // The process ends after this, so nothing needs to be cleaned up.
     std::mem::forget((engine, runtime));
     ended.map_err(|error| Failure::of(FailureKind::System, error.into()))

@@ -238,9 +238,11 @@ where
         bashd::serve_from_here();
         let token = CancellationToken::new();
         let signals = Signals::listen()?;
-        let engine = engine.clone();
+        let (engine, leaving) = (engine.clone(), engine.clone());
         tokio::spawn(async move { engine.tidy_up(QUIET).await });
-        Ok(signals.heed(&token, serve(token.clone())).await)
+        let ended = signals.heed(&token, serve(token.clone())).await;
+        leaving.leave_places().await;
+        Ok(ended)
     });
     // A thread of the runtime that still reads stdin must not delay the end.
     runtime.shutdown_background();

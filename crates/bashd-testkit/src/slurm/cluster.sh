@@ -90,6 +90,41 @@ start() {
         --log-file="$D/log/munged.log" --seed-file="$D/munge/seed" >/dev/null 2>&1
       ;;
     slurmctld) slurmctld >"$D/log/slurmctld.out" 2>&1 ;;
+    # The login as a host of its own: who logs in as root finds Slurm's programs.
+    sshd)
+      mkdir -p "$D/ssh/bin"
+      for key in host user; do [ -e "$D/ssh/$key" ] || ssh-keygen -q -t ed25519 -N "" -f "$D/ssh/$key"; done
+      # Where nobody may log in as root, that is not so here.
+      printf 'root:*:1::::::\nsshd:*:1::::::\n' >"$D/ssh/shadow"
+      cat >"$D/ssh/sshd_config" <<EOT
+ListenAddress 10.99.0.1
+Port 16822
+HostKey $D/ssh/host
+AuthorizedKeysFile $D/ssh/user.pub
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+PidFile $D/run/sshd.pid
+PrintLastLog no
+SetEnv SLURM_CONF=$D/slurm.conf
+EOT
+      cat >"$D/ssh/config" <<EOT
+Host login
+HostName 10.99.0.1
+Port 16822
+User root
+IdentityFile $D/ssh/user
+IdentitiesOnly yes
+IdentityAgent none
+HostKeyAlias login
+UserKnownHostsFile $D/ssh/known
+GlobalKnownHostsFile /dev/null
+StrictHostKeyChecking yes
+EOT
+      { printf 'login '; cat "$D/ssh/host.pub"; } >"$D/ssh/known"
+      unshare --mount sh -c 'mount --bind "$1/shadow" /etc/shadow; mount -t tmpfs run /run; mkdir /run/sshd
+        exec /usr/sbin/sshd -f "$1/sshd_config"' sshd "$D/ssh" >"$D/log/sshd.out" 2>&1
+      ;;
     slurmd) # in its node
       nsenter --target "$(cat "$D/run/$2.first")" --pid --mount --uts slurmd -N "$2" >"$D/log/slurmd.out" 2>&1
       ;;

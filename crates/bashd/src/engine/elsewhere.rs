@@ -2,7 +2,7 @@
 //! comes to here.
 
 use super::drafting::BeforeStart;
-use super::{EngineCore, Storing, owner_of};
+use super::{Engine, EngineCore, Storing, owner_of};
 use crate::call::Call;
 use crate::changes::Effects;
 use crate::config::Preset;
@@ -46,6 +46,9 @@ const LOOK_EVERY: Timespec = Timespec {
 /// The least and the most of each end of a stream that come with a run's end.
 const LEAST_ALONG: usize = 16 * 1024;
 const MOST_ALONG: usize = 96 * 1024;
+
+/// How long places are told that nothing of them is needed any more.
+const LEAVE_WITHIN: Duration = Duration::from_millis(100);
 
 /// What a call names to say that it is for no other place.
 pub(crate) const HERE: &str = "here";
@@ -358,6 +361,19 @@ impl EngineCore {
         let own = std::mem::take(&mut request.env);
         request.env = passed.cloned().chain(own).collect();
         request
+    }
+}
+
+impl Engine {
+    /// Tells places what they have not been told yet, for a moment at most: what is needed there
+    /// no more. For who ends right after.
+    pub async fn leave_places(&self) {
+        let leaving = async {
+            for place in &self.0.places {
+                place.leave().await;
+            }
+        };
+        let _ = tokio::time::timeout(LEAVE_WITHIN, leaving).await;
     }
 }
 

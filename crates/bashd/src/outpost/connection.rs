@@ -63,7 +63,8 @@ pub(super) async fn attend(outpost: &Arc<Outpost>, stream: UnixStream) {
     };
     let reading = async {
         let mut assembler = Assembler::new(MOST_TO_OUTPOST);
-        let (mut buffer, mut arrivals) = (vec![0; BUFFER], Arrivals::default());
+        let mut arrivals = Arrivals::of(outpost.is_held_back());
+        let mut buffer = vec![0; BUFFER];
         loop {
             let read = timeout(GONE, from_it.read(&mut buffer)).await;
             let count = read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
@@ -289,6 +290,7 @@ fn welcome(outpost: &Outpost) -> Welcome {
         home: home.map(|(_, home)| home.to_string_lossy().into_owned()),
         kernel: told("osrelease"),
         machine: std::env::consts::ARCH.to_owned(),
+        is_held_back: outpost.is_held_back(),
     }
 }
 

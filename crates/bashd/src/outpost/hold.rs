@@ -6,21 +6,28 @@
 
 use crate::place::BUILD;
 use bashd_keeper::file_lock::{self, LockKind};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Who looks for it holds this.
+const LOCK: &str = "outpost.lock";
 
 /// Carriers that may wait to be accepted.
 const BACKLOG: i32 = 128;
 
 /// How long somebody else may take to dial.
 const LONGEST_DIAL: Duration = Duration::from_secs(10);
+
+/// What a carrier says where there is none, and none is about to be.
+pub const NOBODY_HERE: &str = "there is no outpost here";
 
 /// What dialling came to.
 #[derive(Debug)]
@@ -56,7 +63,9 @@ pub fn dial(state: &Path, build: Option<&str>) -> io::Result<Dialled> {
 
 /// Reaches the outpost of a state directory, and starts none.
 pub fn join(state: &Path, build: Option<&str>) -> io::Result<UnixStream> {
-    UnixStream::connect(Directory::open(state, build)?.socket())
+    let at = Directory::open(state, build)?;
+    let _alone = lock(state)?;
+    UnixStream::connect(at.socket())
 }
 
 /// The socket that an outpost got as its stdin.
@@ -67,10 +76,28 @@ pub fn listener_of_stdin() -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Takes the name away by which an outpost is found.
-pub(super) fn leave(state: &Path, build: Option<&str>) -> io::Result<()> {
+/// Whether somebody began to look after an outpost there before: the lock stays when it leaves.
+pub fn was_here(state: &Path) -> bool {
+    state.join(LOCK).exists()
+}
+
+/// Takes the name away by which an outpost is found, unless somebody has found it who was not
+/// accepted yet, or `may_leave` says no. After that nobody comes any more: who connects holds the
+/// same lock. So what runs always has a name by which the next carrier finds it.
+pub(super) fn leave(
+    state: &Path,
+    build: Option<&str>,
+    listener: BorrowedFd<'_>,
+    may_leave: impl FnOnce() -> bool,
+) -> io::Result<bool> {
     let _alone = lock(state)?;
-    fs::remove_file(Directory::open(state, build)?.socket())
+    let mut waiting = [PollFd::new(&listener, PollFlags::IN)];
+    let is_found = rustix::event::poll(&mut waiting, Some(&Timespec::default()))? > 0;
+    if is_found || !may_leave() {
+        return Ok(false);
+    }
+    fs::remove_file(Directory::open(state, build)?.socket())?;
+    Ok(true)
 }
 
 fn lock(state: &Path) -> io::Result<File> {
@@ -80,7 +107,7 @@ fn lock(state: &Path) -> io::Result<File> {
         .mode(0o600)
         .truncate(false)
         .write(true)
-        .open(state.join("outpost.lock"))?;
+        .open(state.join(LOCK))?;
     file_lock::lock_within(&file, LockKind::Exclusive, LONGEST_DIAL)?;
     Ok(file)
 }
@@ -112,5 +139,33 @@ impl Directory {
     fn socket(&self) -> PathBuf {
         let fd = self.fd.as_raw_fd();
         PathBuf::from(format!("/proc/self/fd/{fd}/{}", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn an_outpost_that_was_found_keeps_its_name() {
+        let home = tempfile::tempdir().unwrap();
+        let state = home.path();
+        let Dialled::ToStart(socket, first) = dial(state, None).unwrap() else {
+            panic!("there is no outpost yet");
+        };
+        let listener = UnixListener::from(socket);
+        let leaves = |may: bool| leave(state, None, listener.as_fd(), || may).unwrap();
+        assert!(!leaves(true), "the first one was not accepted");
+        drop((listener.accept().unwrap(), first));
+        let joined = join(state, None).unwrap();
+        assert!(!leaves(true), "somebody came meanwhile");
+        drop((listener.accept().unwrap(), joined));
+        assert!(!leaves(false), "there is something to do");
+        join(state, None).unwrap();
+        listener.accept().unwrap();
+        assert!(leaves(true));
+        assert!(join(state, None).is_err());
+        assert!(matches!(dial(state, None).unwrap(), Dialled::ToStart(..)));
     }
 }

@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 const ENDING: Duration = Duration::from_secs(10);
 
 /// How long carriers have to take the ends along.
-const LAST_WORDS: Duration = Duration::from_millis(300);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// Within which time all processes hear that an allocation ends.
 const HEARD_BY_ALL: Duration = Duration::from_millis(300);

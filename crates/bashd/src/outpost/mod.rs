@@ -13,7 +13,7 @@ mod lease;
 mod runs;
 
 pub use facts::cannot_hold;
-pub use hold::{Dialled, dial, join, listener_of_stdin};
+pub use hold::{Dialled, NOBODY_HERE, dial, join, listener_of_stdin, was_here};
 
 use crate::config::{Lease, Surroundings};
 use crate::engine::Engine;
@@ -25,6 +25,7 @@ use bashd_keeper::keeper::KeeperSource;
 use runs::OrderedRun;
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,9 +38,6 @@ const MOST_ENGINES: usize = 8;
 
 /// Pause after an accept failed for lack of descriptors or memory.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-
-/// How long an outpost that leaves waits for who found its name before it was gone.
-const LATECOMERS: Duration = Duration::from_millis(500);
 
 /// How an outpost is set up.
 #[derive(Debug, Clone)]
@@ -110,18 +108,16 @@ pub async fn serve(
         was_used: AtomicBool::new(true),
         ending: CancellationToken::new(),
     });
-    let mut is_leaving = false;
     let mut siblings = HashMap::new();
     let mut told_to_end = std::pin::pin!(told_to_end);
     loop {
-        let wait = if is_leaving { LATECOMERS } else { idle };
         let accepted = tokio::select! {
             biased;
             () = &mut told_to_end => {
                 outpost.wind_up().await;
                 return Ok(());
             }
-            accepted = tokio::time::timeout(wait, listener.accept()) => accepted,
+            accepted = tokio::time::timeout(idle, listener.accept()) => accepted,
         };
         match accepted {
             Ok(Ok((stream, _))) => {
@@ -135,18 +131,12 @@ pub async fn serve(
             }
             Ok(Err(_)) => tokio::time::sleep(ACCEPT_AGAIN).await,
             Err(_) if outpost.is_busy().await => outpost.say_busy().await,
-            Err(_) if !is_leaving && outpost.has_busy_sibling(&mut siblings).await => {}
-            // Who came between the last look and the end of the name is still served.
-            Err(_) if !is_leaving => {
-                let OutpostSettings {
-                    state_dir, build, ..
-                } = &outpost.settings;
-                let (state_dir, build) = (state_dir.clone(), build.clone());
-                let leaving = errand::wait(move |_| hold::leave(&state_dir, build.as_deref()));
-                leaving.await.map_err(io::Error::from)??;
-                is_leaving = true;
+            Err(_) if outpost.has_busy_sibling(&mut siblings).await => {}
+            Err(_) => {
+                if outpost.leaves(&listener).await? {
+                    return Ok(());
+                }
             }
-            Err(_) => return Ok(()),
         }
     }
 }
@@ -155,6 +145,11 @@ impl Outpost {
     /// Somebody wants something.
     fn is_used(&self) {
         self.was_used.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether carriers come through Slurm, whose TCP holds small writes back.
+    fn is_held_back(&self) -> bool {
+        self.settings.lease == Lease::OfEngine
     }
 
     async fn is_busy(&self) -> bool {
@@ -168,6 +163,35 @@ impl Outpost {
             Lease::OfEngine => self.was_used.swap(false, Ordering::Relaxed),
         };
         is_wanted || has_sessions || self.live_jobs().await > 0 || !self.runs().is_empty()
+    }
+
+    /// Gives its name up, unless somebody comes or something begins first. Who stays connected,
+    /// to what is lent, is told from then on that it is too late.
+    async fn leaves(self: &Arc<Self>, listener: &UnixListener) -> io::Result<bool> {
+        let (outpost, listener) = (Arc::clone(self), listener.as_fd().try_clone_to_owned()?);
+        let leaving = errand::wait(move |_| {
+            let OutpostSettings {
+                state_dir, build, ..
+            } = &outpost.settings;
+            hold::leave(state_dir, build.as_deref(), listener.as_fd(), || {
+                outpost.begins_no_more()
+            })
+        });
+        let has_left = leaving.await.map_err(io::Error::from)??;
+        if has_left && self.connections.load(Ordering::Relaxed) > 0 {
+            tokio::time::sleep(lease::LAST_WORDS).await;
+        }
+        Ok(has_left)
+    }
+
+    /// Whether nothing runs, and from now on nothing will.
+    fn begins_no_more(&self) -> bool {
+        // An order begins under the same lock.
+        let runs = self.runs();
+        if runs.is_empty() {
+            self.ending.cancel();
+        }
+        runs.is_empty()
     }
 
     /// Commands that run now.

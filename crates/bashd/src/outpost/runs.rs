@@ -253,7 +253,9 @@ impl Outpost {
 
     /// Somebody who asked for a run is gone: it ends, or is forgotten, if nobody comes back.
     pub(crate) fn detach(self: &Arc<Self>, id: String, run: &Arc<OrderedRun>) {
-        if run.attached.fetch_sub(1, Ordering::Relaxed) > 1 {
+        // One that was forgotten needs nobody who waits for ten minutes.
+        let is_last = run.attached.fetch_sub(1, Ordering::Relaxed) == 1;
+        if !is_last || !self.runs().contains_key(&id) {
             return;
         }
         let (outpost, run) = (Arc::clone(self), Arc::downgrade(run));

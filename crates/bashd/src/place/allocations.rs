@@ -11,11 +11,12 @@ use super::line;
 use super::link::Link;
 use super::queue::{QueueTold, SlurmQueue};
 use super::slurm::{self, SlurmGround, SlurmJob, SlurmSettings, SlurmSharing};
-use super::{FarPlace, PlaceKind};
+use super::{FarPlace, PlaceKind, applying};
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
+use crate::outpost::NOBODY_HERE;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
@@ -87,6 +88,8 @@ pub(super) struct KnownAllocations {
     calls: HashMap<Berth, usize>,
     /// Until when a node is left alone.
     away: HashMap<Berth, Instant>,
+    /// Nodes on which there is no outpost any more; there will be none again.
+    deserted: HashSet<Berth>,
     /// Who waits in the queue.
     pub(super) waiting: HashMap<u64, usize>,
 }
@@ -120,6 +123,11 @@ impl Drop for CallThere {
     }
 }
 
+/// Whether a carrier came to a node and found no outpost.
+fn has_nobody(error: &Error) -> bool {
+    error.to_string().contains(NOBODY_HERE)
+}
+
 impl Allocations {
     /// The ways to nodes that are open now, as far as nobody makes one.
     pub(super) fn links(&self) -> Vec<Arc<Link>> {
@@ -139,6 +147,26 @@ impl Allocations {
         if let Ok(mut asking) = self.asking.try_lock() {
             asking.retain(|_, turn| Arc::strong_count(turn) > 1);
         }
+    }
+
+    /// Whether there is an outpost on a node, as far as who could not reach it was told.
+    fn heard_of(&self, berth: &Berth, error: &Error) {
+        if has_nobody(error) {
+            self.known().deserted.insert(berth.clone());
+        }
+    }
+
+    /// Whether an allocation that runs has no outpost at all. That of its first node started those
+    /// of the others, which end with it; Slurm keeps the rest of an allocation whose node failed,
+    /// and takes a node back that only seemed to have.
+    fn is_deserted(&self, job: u64, nodes: &[String]) -> bool {
+        let known = self.known();
+        let mut nodes = nodes.iter();
+        nodes.len() > 0
+            && nodes.all(|node| {
+                let node = node.clone();
+                known.deserted.contains(&Berth { job, node })
+            })
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, KnownAllocations> {
@@ -182,6 +210,9 @@ impl FarPlace {
         for _ in 0..MOST_STEPS {
             let (job, nodes) = self.allocation(settings, key).await?;
             let Some(mut call) = self.choose(job, &nodes, claim) else {
+                if self.is_other_now((job, &nodes), key).await? {
+                    continue;
+                }
                 // Those that are left alone may be all.
                 let error = failure.take();
                 let none = || Error::new(ErrorKind::Place, format!("no node of job {job} answers"));
@@ -197,24 +228,42 @@ impl FarPlace {
                     let until = Instant::now() + LEFT_ALONE;
                     let berth = call.berth.clone();
                     self.slurm.known().away.insert(berth, until);
-                    let state = self.look(job, true).await;
-                    match state.map(|job| job.map(|job| (job.told(), job.nodes))) {
-                        Ok(Some((HouseState::Running, nodes))) => {
-                            let held = (job, nodes);
-                            self.slurm.known().running.insert(key.to_owned(), held);
-                        }
-                        Ok(_) => drop(self.slurm.known().running.remove(key)),
-                        Err(word) => {
-                            let text = format!("{error}; Slurm could not be asked: {word}");
-                            return Err(Error::new(ErrorKind::Place, text));
-                        }
-                    }
+                    self.slurm.heard_of(&call.berth, &error);
+                    let looked = self.is_other_now((job, &nodes), key).await;
+                    looked
+                        .map_err(|word| Error::new(ErrorKind::Place, format!("{error}; {word}")))?;
                     failure = Some(error);
                 }
             }
         }
         let never = || Error::new(ErrorKind::Place, "its allocations come and go");
         Err(failure.unwrap_or_else(never))
+    }
+
+    /// Whether the allocation of a key is another now, or has other nodes. One without outposts is
+    /// given up.
+    async fn is_other_now(
+        self: &Arc<Self>,
+        (job, nodes): (u64, &[String]),
+        key: &str,
+    ) -> Result<bool> {
+        let told = self.look(job, true).await.map_err(|word| {
+            let text = format!("Slurm could not be asked: {word}");
+            Error::new(ErrorKind::Place, text)
+        })?;
+        let running = told.filter(|told| matches!(told.told(), HouseState::Running));
+        let Some(told) = running else {
+            self.slurm.known().running.remove(key);
+            return Ok(true);
+        };
+        if self.slurm.is_deserted(job, &told.nodes) {
+            self.desert(job, key).await;
+            return Ok(true);
+        }
+        let is_other = told.nodes != nodes;
+        let held = (job, told.nodes);
+        self.slurm.known().running.insert(key.to_owned(), held);
+        Ok(is_other)
     }
 
     /// The node for a call: that of its session, or else where fewest calls are under way.
@@ -231,7 +280,8 @@ impl FarPlace {
             job,
             node: node.clone(),
         });
-        let berths = berths.filter(|berth| !known.away.contains_key(berth));
+        let berths = berths
+            .filter(|berth| !known.away.contains_key(berth) && !known.deserted.contains(berth));
         // By a hash of both, so that few move when a node goes.
         let drawn = |berth: &Berth, of: &str| {
             let digest = Sha256::digest(format!("{} {of} {}", claim.owner, berth.node));
@@ -290,6 +340,7 @@ impl FarPlace {
             Ok(link) => return Ok(link),
             Err(error) => error,
         };
+        self.slurm.heard_of(berth, &failure);
         let Berth { job, node } = berth;
         let mut is_all_ended = false;
         let word = match self.look(*job, false).await {
@@ -299,6 +350,10 @@ impl FarPlace {
             }
             Ok(None) => format!("Slurm knows nothing of job {job} any more"),
             Ok(Some(told)) => match told.told() {
+                // Its commands ended with it.
+                HouseState::Running if has_nobody(&failure) => {
+                    format!("{}, without an outpost on node {node}", told.word())
+                }
                 HouseState::Running if told.nodes.contains(node) => {
                     let text = format!("{failure}; {}", told.word());
                     return Err(Error::new(ErrorKind::Place, text));
@@ -349,6 +404,23 @@ impl FarPlace {
         let mut known = self.slurm.known();
         known.running.retain(|_, (running, _)| *running != job);
         known.links.retain(|berth, _| berth.job != job);
+        known.deserted.retain(|berth| berth.job != job);
+    }
+
+    /// Ends an allocation in which there is no outpost, so that the next call asks for another.
+    async fn desert(self: &Arc<Self>, job: u64, key: &str) {
+        let (place, file) = (Arc::clone(self), self.allocation_file(key));
+        let ending = errand::wait(move |_| {
+            // Who shares it looks into that file.
+            if let Ok(_alone) = applying::lock(&file)
+                && fs::read_to_string(&file).is_ok_and(|known| known.trim() == job.to_string())
+            {
+                let _ = fs::remove_file(&file);
+            }
+            place.give_back(job);
+        });
+        let _ = ending.await;
+        self.forget_allocation(job);
     }
 
     /// Slurm's word for an allocation, as far as it can be asked.

@@ -12,6 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::file_lock::{self, LockKind};
 use bashd_keeper::spool::write_private;
 use std::fs::{self, File};
+use std::io;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -53,6 +55,18 @@ impl Drop for InQueue<'_> {
     }
 }
 
+/// What somebody holds who writes down, or takes away, which allocation a key has.
+pub(super) fn lock(file: &Path) -> io::Result<File> {
+    fs::create_dir_all(file.parent().unwrap_or(file))?;
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(file.with_extension("lock"))?;
+    file_lock::lock_within(&lock, LockKind::Exclusive, LONGEST_SUBMIT)?;
+    Ok(lock)
+}
+
 impl FarPlace {
     /// The allocation of a key, with its nodes; a new one, if there is none.
     pub(super) async fn allocation(
@@ -87,20 +101,11 @@ impl FarPlace {
         let locked = {
             let file = file.clone();
             errand::wait(move |_| {
-                fs::create_dir_all(file.parent().unwrap_or(&file))?;
-                let lock = File::options()
-                    .create(true)
-                    .truncate(false)
-                    .write(true)
-                    .open(file.with_extension("lock"))?;
-                file_lock::lock_within(&lock, LockKind::Exclusive, LONGEST_SUBMIT)?;
-                std::io::Result::Ok((lock, fs::read_to_string(&file).ok()))
+                let lock = lock(&file)?;
+                io::Result::Ok((lock, fs::read_to_string(&file).ok()))
             })
         };
-        let locked = locked
-            .await
-            .map_err(std::io::Error::from)
-            .and_then(|lock| lock);
+        let locked = locked.await.map_err(io::Error::from).and_then(|lock| lock);
         let (_alone, known) = locked.map_err(|error| {
             Error::io(
                 ErrorKind::Place,
@@ -224,7 +229,7 @@ impl FarPlace {
     }
 
     /// Ends an allocation that nobody waits for any more, whatever becomes of this process.
-    fn give_back(&self, job: u64) {
+    pub(super) fn give_back(&self, job: u64) {
         let words = line::behind(slurm::cancel(job), &self.through);
         let env = self.env.clone();
         let (tell, told) = mpsc::channel::<()>();

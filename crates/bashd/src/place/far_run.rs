@@ -518,13 +518,7 @@ impl OrderedAway {
 impl Drop for OrderedAway {
     fn drop(&mut self) {
         let (link, channel) = self.link();
-        link.send_first(
-            channel,
-            &ToOutpost::Forget {
-                id: self.id.clone(),
-            },
-        );
-        link.release(channel);
+        link.forget(channel, self.id.clone());
     }
 }
 

@@ -111,12 +111,30 @@ impl Flow {
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     told: u64,
+    /// Whether the carrier holds writes back.
+    is_held_back: bool,
+    /// Whether a frame had begun after the read before.
+    had_begun: bool,
 }
 
 impl Arrivals {
+    /// Those of a carrier. One that keeps Nagle's algorithm, as `srun` does, which writes in pieces
+    /// of 1 KiB, holds what it was given in two pieces in the middle until the first one is
+    /// acknowledged: that takes up to 40 ms, unless this side has something to say. So this side
+    /// says that a frame has begun, once for each: more of that would hold the answer back.
+    pub(crate) fn of(is_held_back: bool) -> Self {
+        Self {
+            is_held_back,
+            ..Self::default()
+        }
+    }
+
     /// What it is told now, if there is enough to tell.
-    pub(crate) fn due(&mut self, arrived: u64) -> Option<u64> {
-        (arrived - self.told >= TOLD_AFTER).then(|| {
+    pub(crate) fn due(&mut self, arrived: u64, has_begun: bool) -> Option<u64> {
+        let begins = has_begun && !self.had_begun;
+        self.had_begun = has_begun;
+        let is_due = arrived - self.told >= TOLD_AFTER || self.is_held_back && begins;
+        is_due.then(|| {
             self.told = arrived;
             arrived
         })
@@ -154,13 +172,33 @@ mod tests {
             now += Duration::from_millis(1);
             while let Some((_, bytes)) = on_its_way.pop_front_if(|(at, _)| *at <= now) {
                 arrived += bytes;
-                heard.extend(arrivals.due(arrived).map(|told| (now + way / 2, told)));
+                heard.extend(
+                    arrivals
+                        .due(arrived, false)
+                        .map(|told| (now + way / 2, told)),
+                );
             }
             while let Some((_, told)) = heard.pop_front_if(|(at, _)| *at <= now) {
                 flow.hears(told, now);
             }
         }
         (longest, arrived)
+    }
+
+    #[test]
+    fn that_a_frame_has_begun_is_told_once_and_only_where_it_helps() {
+        let (mut at_once, mut later) = (Arrivals::of(true), Arrivals::default());
+        for (has_begun, is_told) in [
+            (false, false),
+            (true, true),
+            (true, false),
+            (false, false),
+            (true, true),
+        ] {
+            assert_eq!(at_once.due(0, has_begun).is_some(), is_told);
+            assert_eq!(later.due(0, has_begun), None);
+        }
+        assert_eq!(later.due(TOLD_AFTER, true), Some(TOLD_AFTER));
     }
 
     #[test]

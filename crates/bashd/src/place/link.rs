@@ -118,8 +118,9 @@ impl Link {
             closed.cancel();
             if ended.is_none() {
                 // What its last user said is still to be heard: that it needs nothing more.
+                outbox.nothing_follows();
                 let last = async {
-                    while !outbox.is_empty() {
+                    while !outbox.is_written() {
                         to_it.write_all(&outbox.next().await).await?;
                     }
                     io::Result::Ok(())
@@ -131,9 +132,10 @@ impl Link {
         });
         let (outbox, closed) = (Arc::clone(&self.outbox), self.closed.clone());
         let (routes, carrier) = (Arc::clone(&self.routes), Arc::clone(&self.carrier));
+        let mut arrivals = Arrivals::of(self.welcome.is_held_back);
         tokio::spawn(async move {
             let reading = async {
-                let (mut buffer, mut arrivals) = (vec![0; BUFFER], Arrivals::default());
+                let mut buffer = vec![0; BUFFER];
                 loop {
                     let read = timeout(GONE, from_it.read(&mut buffer)).await;
                     let count = read.map_err(|_| io::Error::other("nothing came for 15 s"))??;
@@ -198,11 +200,29 @@ impl Link {
         let _ = self.outbox.urgent(channel, message);
     }
 
+    /// A run is not needed any more. Where each write waits for the one before, that goes with the
+    /// next order.
+    pub(crate) fn forget(&self, channel: u32, id: String) {
+        let forget = ToOutpost::Forget { id };
+        if self.welcome.is_held_back {
+            // Only what can't be encoded fails, and these can.
+            let _ = self.outbox.along(channel, &forget);
+        } else {
+            self.send_first(channel, &forget);
+        }
+        self.release(channel);
+    }
+
+    /// Nothing more is sent for now: what goes along with something goes by itself.
+    pub(crate) fn nothing_follows(&self) {
+        self.outbox.nothing_follows();
+    }
+
     /// Waits until what was sent is written, for a moment: a process that ends now would take it
     /// along.
     pub(crate) async fn flush(&self) {
         let written = async {
-            while !self.outbox.is_empty() && !self.is_closed() {
+            while !self.outbox.is_written() && !self.is_closed() {
                 tokio::task::yield_now().await;
             }
         };

@@ -481,6 +481,14 @@ impl FarPlace {
         }
     }
 
+    /// Says what goes along with something else by itself, and waits for a moment until all is
+    /// written: for who ends.
+    pub(crate) async fn leave(&self) {
+        let links: Vec<Arc<Link>> = self.slurm.links();
+        links.iter().for_each(|link| link.nothing_follows());
+        self.flush().await;
+    }
+
     /// Ends a run as soon as the place is reached again.
     pub(crate) fn cancel_later(&self, berth: Option<Berth>, id: &str) {
         let mut cancelled = self.cancelled();

@@ -1,5 +1,6 @@
 //! An order: what a near side has decided about a call, as it travels to where it is carried out.
 //!
+//! What is as usual is left out of it: an order of a short command travels in one piece of 1 KiB.
 //! Everything that only reads what was said happens before it is written: the request is read, the
 //! command rewritten and judged, approval given. Everything that looks at a machine happens where
 //! it arrives: shell, directory, inherited variables, programs, the user's rc, limits, confinement.
@@ -30,6 +31,7 @@ pub(crate) struct Order {
     /// The profile's name,
     pub(crate) profile: String,
     /// and its text, if it is the user's own.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) profile_text: Option<String>,
     request: OrderedRequest,
     command: OrderedCommand,
@@ -37,6 +39,7 @@ pub(crate) struct Order {
     /// Whether only read-only commands may run: both sides see to it.
     pub(crate) safe_mode: SafeMode,
     pub(crate) shape: ScriptShape,
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) granted: Vec<NeededThing>,
     /// Whether rules judged the command.
     pub(crate) is_guarded: bool,
@@ -46,6 +49,7 @@ pub(crate) struct Order {
     /// How much of the output comes with the end.
     pub(crate) along: AlongLimits,
     /// The name that stands before the short name of its job, if it becomes one.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) shown_at: Option<String>,
 }
 
@@ -74,31 +78,50 @@ pub(crate) struct AlongLimits {
 )]
 struct OrderedRequest {
     command: String,
+    #[serde(default, skip_serializing_if = "is_default")]
     cwd: Option<ByteBuf>,
     /// Whether nobody named that directory: a session that is there stays in its own.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     cwd_is_assumed: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
     env: Vec<(ByteBuf, ByteBuf)>,
+    #[serde(default, skip_serializing_if = "is_default")]
     setup: Option<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
     stdin: Option<ByteBuf>,
+    #[serde(default, skip_serializing_if = "is_default")]
     session: Option<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
     restart: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
     pty: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
     terminal_size: Option<Size>,
+    #[serde(default, skip_serializing_if = "is_default")]
     ui: bool,
     by: By,
+    #[serde(default, skip_serializing_if = "is_default")]
     resources: Resources,
+    #[serde(default, skip_serializing_if = "is_default")]
     confine: Option<Preset>,
+    #[serde(default, skip_serializing_if = "is_default")]
     background: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
     stdin_open: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
     wait_max: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct OrderedCommand {
-    given: String,
-    to_run: String,
+    /// Unless it is the request's.
+    #[serde(default, skip_serializing_if = "is_default")]
+    given: Option<String>,
+    /// Unless it is the same.
+    #[serde(default, skip_serializing_if = "is_default")]
+    to_run: Option<String>,
     /// Directory and text.
+    #[serde(default, skip_serializing_if = "is_default")]
     leading_cd: Option<(String, String)>,
     lines: LineLimits,
 }
@@ -106,11 +129,16 @@ struct OrderedCommand {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct OrderedLimits {
     timeout: Duration,
+    #[serde(default, skip_serializing_if = "is_default")]
     silence: Option<SilenceLimit>,
+    #[serde(default, skip_serializing_if = "is_default")]
     restarted: bool,
     ends: DeadlineKind,
+    #[serde(default, skip_serializing_if = "is_default")]
     backgrounding: Option<Backgrounding>,
+    #[serde(default, skip_serializing_if = "is_default")]
     full_wait: Option<Duration>,
+    #[serde(default, skip_serializing_if = "is_default")]
     description: Option<String>,
 }
 
@@ -186,8 +214,8 @@ impl Order {
                 wait_max: request.wait_max,
             },
             command: OrderedCommand {
-                given: command.given.clone(),
-                to_run: command.to_run.clone(),
+                given: (command.given != request.command).then(|| command.given.clone()),
+                to_run: (command.to_run != command.given).then(|| command.to_run.clone()),
                 leading_cd: (command.leading_cd.as_ref())
                     .map(|cd| (cd.directory.clone(), cd.text.clone())),
                 lines: command.lines,
@@ -269,8 +297,10 @@ impl Order {
             leading_cd,
             lines,
         } = self.command.clone();
-        let mut command = Command::as_given(&given);
-        command.to_run = to_run;
+        let mut command = Command::as_given(given.as_deref().unwrap_or(&self.request.command));
+        if let Some(to_run) = to_run {
+            command.to_run = to_run;
+        }
         command.leading_cd = leading_cd.map(|(directory, text)| LeadingCd { directory, text });
         command.lines = lines;
         command
@@ -287,6 +317,11 @@ impl Order {
         accepted.description.clone_from(&self.limits.description);
         accepted
     }
+}
+
+/// Whether a value need not travel.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn bytes(text: &OsStr) -> ByteBuf {

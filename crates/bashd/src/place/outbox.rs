@@ -8,8 +8,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use tokio::time::timeout;
+
+/// How long what goes along with something waits for that.
+const ALONG: Duration = Duration::from_millis(100);
 
 /// Messages on their way out. Everything in it was asked for by the other side or by a call, so
 /// its size is theirs to bound.
@@ -27,6 +31,8 @@ struct Queues {
     arrived: Option<u64>,
     urgent: VecDeque<Vec<u8>>,
     bulk: VecDeque<(u32, VecDeque<Vec<u8>>)>,
+    /// Whole frames that go with whatever is next.
+    along: Vec<u8>,
     flow: Flow,
 }
 
@@ -56,6 +62,26 @@ impl FrameQueue {
         Ok(())
     }
 
+    /// Sends a small message with whatever is next, in one write, or by itself after a moment.
+    pub(crate) fn along(&self, channel: u32, message: &impl Serialize) -> io::Result<()> {
+        let bytes = wire::encode(message)?;
+        if let Some(frame) = whole_frame(channel, &bytes) {
+            self.lock().along.extend(frame);
+        }
+        self.filled.notify_one();
+        Ok(())
+    }
+
+    /// Nothing more comes for now: what goes along with something goes by itself.
+    pub(crate) fn nothing_follows(&self) {
+        let mut queues = self.lock();
+        let along = std::mem::take(&mut queues.along);
+        if !along.is_empty() {
+            queues.urgent.push_back(along);
+            self.filled.notify_one();
+        }
+    }
+
     /// Sends a message in its turn.
     pub(crate) fn bulk(&self, channel: u32, message: &impl Serialize) -> io::Result<()> {
         let bytes = wire::encode(message)?;
@@ -69,7 +95,7 @@ impl FrameQueue {
         if let Some(bytes) = assembler.take_told() {
             self.has_arrived(bytes);
         }
-        if let Some(bytes) = arrivals.due(assembler.arrived()) {
+        if let Some(bytes) = arrivals.due(assembler.arrived(), assembler.has_begun()) {
             self.tell_arrived(bytes);
         }
     }
@@ -84,7 +110,7 @@ impl FrameQueue {
         self.filled.notify_one();
     }
 
-    /// The next frame to write; the one before was written.
+    /// What is to be written next, whole frames; what came before was written.
     pub(crate) async fn next(&self) -> Vec<u8> {
         self.is_writing.store(false, Ordering::Relaxed);
         loop {
@@ -92,12 +118,17 @@ impl FrameQueue {
                 self.is_writing.store(true, Ordering::Relaxed);
                 return frame;
             }
-            self.filled.notified().await;
+            let more = self.filled.notified();
+            if self.lock().along.is_empty() {
+                more.await;
+            } else if timeout(ALONG, more).await.is_err() {
+                self.nothing_follows();
+            }
         }
     }
 
-    /// Whether everything was written.
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether everything was written but for what goes along with something.
+    pub(crate) fn is_written(&self) -> bool {
         let queues = self.lock();
         let is_writing = self.is_writing.load(Ordering::Relaxed);
         queues.urgent.is_empty() && queues.bulk.is_empty() && !is_writing
@@ -105,13 +136,29 @@ impl FrameQueue {
 
     fn take(&self) -> Option<Vec<u8>> {
         let mut queues = self.lock();
-        if let Some(bytes) = queues.arrived.take() {
+        let next = queues.next()?;
+        let mut bytes = std::mem::take(&mut queues.along);
+        if bytes.is_empty() {
+            return Some(next);
+        }
+        bytes.extend(next);
+        Some(bytes)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queues {
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if let Some(bytes) = self.arrived.take() {
             return Some(arrived_frame(bytes));
         }
-        if let Some(frame) = queues.urgent.pop_front() {
+        if let Some(frame) = self.urgent.pop_front() {
             return Some(frame);
         }
-        let Queues { bulk, flow, .. } = &mut *queues;
+        let Self { bulk, flow, .. } = self;
         let size = |waiting: &VecDeque<Vec<u8>>| waiting.front().map_or(0, Vec::len);
         let mut sizes = bulk.iter().map(|(_, waiting)| size(waiting));
         let next = sizes.position(|size| flow.has_room_for(size))?;
@@ -124,12 +171,6 @@ impl FrameQueue {
         Some(frame)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Queues {
     fn push_bulk(&mut self, channel: u32, frames: Vec<Vec<u8>>) {
         let known = self.bulk.iter_mut().find(|(known, _)| *known == channel);
         match known {
@@ -153,6 +194,28 @@ mod tests {
         assert!(outbox.take().is_some() && outbox.take().is_none());
         outbox.urgent_once(0, &"pong").unwrap();
         assert!(outbox.take().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_goes_along_is_written_with_the_next_or_by_itself_after_a_moment() {
+        let (outbox, mut assembler) = (FrameQueue::default(), Assembler::new(MOST_FROM_OUTPOST));
+        let mut arrive = |bytes: Vec<u8>| {
+            let messages = assembler.push(&bytes).unwrap().into_iter();
+            let texts = messages.map(|(_, bytes)| wire::decode::<String>(&bytes).unwrap());
+            texts.collect::<Vec<_>>()
+        };
+        outbox.along(1, &"forget").unwrap();
+        outbox.along(2, &"this too").unwrap();
+        assert!(outbox.is_written() && outbox.take().is_none());
+        outbox.bulk(3, &"order").unwrap();
+        assert_eq!(arrive(outbox.next().await), ["forget", "this too", "order"]);
+        outbox.along(1, &"forget").unwrap();
+        let begun = tokio::time::Instant::now();
+        assert_eq!(arrive(outbox.next().await), ["forget"]);
+        assert!(begun.elapsed() >= ALONG);
+        outbox.along(1, &"forget").unwrap();
+        outbox.nothing_follows();
+        assert_eq!(arrive(outbox.take().unwrap()), ["forget"]);
     }
 
     #[test]

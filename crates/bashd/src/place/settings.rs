@@ -2,6 +2,7 @@
 
 use super::container::ContainerSettings;
 use super::kubernetes::PodSettings;
+use super::order::is_default;
 use super::program::ProgramSources;
 use super::slurm::SlurmSettings;
 use crate::config::{Config, ConfinementSettings, EnvSettings};
@@ -144,25 +145,32 @@ impl PlaceSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OrderSettings {
     quota: Quota,
+    #[serde(default, skip_serializing_if = "is_default")]
     shell: Option<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
     prefix: Option<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
     rc_script: Option<bool>,
     most_sessions: usize,
     idle_sessions: Option<Duration>,
+    #[serde(default, skip_serializing_if = "is_default")]
     resources: Resources,
     confinement: ConfinementSettings,
     env: EnvSettings,
+    #[serde(default, skip_serializing_if = "is_default")]
     survivors: Option<Survivors>,
     virtual_terminal: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
     async_enabled: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
     auto_background: Option<Duration>,
     job_limits: JobLimits,
     longest_job: Duration,
+    #[serde(default, skip_serializing_if = "is_default")]
     /// Whether secrets of there are hidden in output, if not as the profile says.
-    #[serde(default)]
     hides_secrets: Option<bool>,
+    #[serde(default, skip_serializing_if = "is_default")]
     /// Whether `sh` will do where there is no bash, for profiles whose shell can be chosen.
-    #[serde(default)]
     sh_will_do: bool,
 }
 

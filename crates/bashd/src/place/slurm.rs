@@ -5,6 +5,7 @@
 //! Slurm says of a job decides whether anything of it may still run, never how one of its programs
 //! ended: `srun` exits with 0 after its node failed.
 
+use super::BUILD;
 use super::housed::HouseState;
 use super::settings::PlaceSettings;
 use crate::output::plain;
@@ -174,19 +175,19 @@ impl SlurmSettings {
     }
 
     /// Words that read what an outpost left, where the same files are: an outpost of their
-    /// directory which soon leaves again.
+    /// directory which soon leaves again. It has a name of its own: who joins that of the node,
+    /// should the login be that node, does not find it.
     pub(super) fn read_left(job: u64, node: &str, ground: &SlurmGround) -> Vec<String> {
-        let mut words = vec![
+        vec![
             ground.bin.clone(),
             "outpost".to_owned(),
             "--idle".to_owned(),
             "5".to_owned(),
             "--state".to_owned(),
             ground.of_node(job, node),
-        ];
-        let build = ground.build_words();
-        words.extend(build.split_whitespace().map(str::to_owned));
-        words
+            "--build".to_owned(),
+            format!("left{}", ground.build.as_deref().unwrap_or(BUILD)),
+        ]
     }
 }
 

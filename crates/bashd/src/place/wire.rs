@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::io;
 
 /// Both sides must have the same: they are the same build, or close to it.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// Bytes that a frame may have behind its head.
 pub const LARGEST_FRAME: usize = 32 * 1024;
@@ -172,6 +172,10 @@ pub(crate) struct Welcome {
     pub(crate) home: Option<String>,
     pub(crate) kernel: String,
     pub(crate) machine: String,
+    /// Whether carriers to it hold a write back until the one before was acknowledged, as those of
+    /// Slurm do: then little is said by itself, and that a frame has begun is told at once.
+    #[serde(default)]
+    pub(crate) is_held_back: bool,
 }
 
 /// An event of a run, as it travels.
@@ -318,6 +322,11 @@ impl Assembler {
     /// Bytes of frames that have come of messages which are not urgent.
     pub(crate) fn arrived(&self) -> u64 {
         self.arrived
+    }
+
+    /// Whether a frame has begun and is not whole.
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.rest.is_empty()
     }
 
     /// What the other side has said since the last time of how many of ours have arrived there.

@@ -10,6 +10,7 @@ use bashd::{Call, Config, Engine, Event, KeeperSource, Reply, Request, Surroundi
 use bashd_testkit::processes::{self, Process};
 use bashd_testkit::{Home, Proctrack, SlurmRig, loudly, repeat};
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::future::Future;
 use std::io::Write;
 use std::process::Stdio;
@@ -63,9 +64,13 @@ impl Cluster {
     }
 
     pub(super) fn engine_of(&self, config: Config) -> Engine {
+        self.engine_in(config, self.rig.env(self.home.env()))
+    }
+
+    pub(super) fn engine_in(&self, config: Config, env: Vec<(OsString, OsString)>) -> Engine {
         let surroundings = Surroundings {
             cwd: self.home.workspace(),
-            env: self.rig.env(self.home.env()),
+            env,
         };
         let made = async { Engine::new(config, surroundings, KeeperSource::Hook) };
         self.wait(made).unwrap()

@@ -1,12 +1,13 @@
 //! Calls and jobs on several nodes of an allocation of Slurm: where they go, how they are managed
 //! together, who shares an allocation. Part of `./test --with slurm`.
 
-use super::slurm::{Cluster, whole};
+use super::slurm::{Cluster, assert_over, both, whole};
 use super::wait_until;
 use bashd::jobs::FarJobs;
-use bashd::place::SlurmSharing;
+use bashd::place::{PlaceKind, PlaceSettings, SlurmSharing};
 use bashd::{Call, Config, Engine, Reply, Request};
-use bashd_testkit::Proctrack;
+use bashd_testkit::processes::{self, Process};
+use bashd_testkit::{Proctrack, SlurmRig};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -281,4 +282,103 @@ fn an_allocation_that_nobody_uses_is_given_back_though_somebody_is_connected() {
     assert_ne!(second.output, first);
     wait_until("the end of that", || cluster.allocations().is_empty());
     cluster.nothing_is_left();
+}
+
+#[test]
+fn an_allocation_is_reached_through_a_login() {
+    let Some(mut cluster) = whole(Proctrack::Linuxproc) else {
+        return;
+    };
+    let ssh = cluster.rig.login();
+    let mut config = cluster.config(|settings| settings.nodes = Some(2));
+    config.places[0].via = Some("login".to_owned());
+    let login = PlaceKind::Ssh {
+        host: "login".to_owned(),
+        bin: Some(env!("CARGO_BIN_EXE_bashd").to_owned()),
+    };
+    config.places.push(PlaceSettings::new("login", login));
+    // None of Slurm's programs would find it here.
+    let env = SlurmRig::env_with(cluster.home.env(), &ssh);
+    let engine = cluster.engine_in(config, env);
+    let reply = cluster.run(&engine, "echo $SLURM_JOB_ID 'a  b' \"$HOME\"; exit 3");
+    let job = cluster.allocations().pop_first().unwrap();
+    assert_eq!(reply.exit_code, Some(3), "{reply:?}");
+    assert!(
+        reply.output.starts_with(&format!("{job} a  b ")),
+        "{reply:?}"
+    );
+    // Both of its nodes, over a way each.
+    let told: Vec<_> = (0..2)
+        .map(|_| cluster.begin(&engine, "sleep 1; echo $SLURMD_NODENAME"))
+        .collect();
+    let ways = || {
+        let mut below = processes::below_this_one();
+        below.retain(|one| one.command.contains("/ssh -F ") && one.state != 'Z');
+        below
+    };
+    assert_eq!(ways().len(), 2, "{:?}", ways());
+    ways().iter().for_each(Process::kill);
+    let told = told.into_iter().map(|rest| cluster.end(rest).output);
+    assert_eq!(told.collect::<BTreeSet<String>>().len(), 2);
+    let rest = cluster.begin(&engine, "sleep 1; exit 6");
+    // The login itself is away, too.
+    cluster.rig.kill("sshd");
+    ways().iter().for_each(Process::kill);
+    cluster.rig.start_again("sshd");
+    assert_eq!(cluster.end(rest).exit_code, Some(6));
+    // A job that was begun there is found and ended there.
+    let begun = cluster.in_background(&engine, "sleep 600");
+    assert_eq!(
+        site(&begun).split_once('.').unwrap().0,
+        format!("far/{job}")
+    );
+    let reply = cluster.job_tool(&engine, &json!({ "action": "kill", "job": begun }));
+    assert!(!reply.is_error, "{}", reply.text);
+    cluster.end_all();
+}
+
+/// What Slurm says of a job.
+fn asked(cluster: &Cluster, job: &str, what: &str) -> String {
+    let job = format!("--job={job}");
+    cluster
+        .rig
+        .client_says(&["squeue", "--noheader", what, &job])
+}
+
+#[test]
+fn an_allocation_without_outposts_is_given_back_and_another_is_asked_for() {
+    for track in both() {
+        let Some(mut cluster) = whole(track) else {
+            return;
+        };
+        let engine = cluster.engine(|settings| settings.nodes = Some(3));
+        let lives = cluster.rig.shared().join("lives");
+        let command = format!("echo $SLURM_JOB_ID >>{}; sleep 600", lives.display());
+        let rests: Vec<_> = (0..3).map(|_| cluster.begin(&engine, &command)).collect();
+        let job = cluster.job();
+        // Slurm gives the node of the batch script up, keeps the rest, and takes it back: nobody
+        // ends the allocation any more when all outposts of it have ended.
+        let first = asked(&cluster, &job, "--format=%B");
+        cluster.rig.kill(&format!("slurmd {first}"));
+        wait_until("that it is given up", || {
+            !asked(&cluster, &job, "--Format=nodelist:100").contains(&first)
+        });
+        cluster.rig.start_again(&format!("slurmd {first}"));
+        let is_ours = |one: &Process| one.command.contains("outpost");
+        let ours = cluster.rig.on_nodes();
+        ours.iter()
+            .filter(|one| is_ours(one))
+            .for_each(Process::kill);
+        assert!(cluster.allocations().contains(&job), "Slurm keeps it");
+        for rest in rests {
+            assert_over(&cluster.end(rest));
+        }
+        let reply = cluster.run(&engine, "echo $SLURM_JOB_ID; exit 4");
+        assert_eq!(reply.exit_code, Some(4), "{reply:?}");
+        assert_ne!(reply.output.trim(), job, "{reply:?}");
+        wait_until("the end of that", || !cluster.allocations().contains(&job));
+        let begun = std::fs::read_to_string(&lives).unwrap();
+        assert_eq!(begun, format!("{job}\n").repeat(3), "nothing begins twice");
+        cluster.end_all();
+    }
 }

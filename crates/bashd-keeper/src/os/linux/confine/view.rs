@@ -9,6 +9,7 @@
 use super::Trouble;
 use super::listening::listening;
 use super::mounts::{self, READ_ONLY, TAME, at};
+use super::pins;
 use super::real_paths::RealPaths;
 use crate::confinement::{Confinement, HeldLayer, HostAccess, INSIDE};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -56,6 +57,17 @@ const ADMINISTRATION: &[&str] = &[
     "proc/acpi",
 ];
 
+/// Where a socket is that was given this name, which may lead through links.
+fn place_of(socket: &Path) -> Option<PathBuf> {
+    Some(
+        socket
+            .parent()?
+            .canonicalize()
+            .ok()?
+            .join(socket.file_name()?),
+    )
+}
+
 /// The directory of its own, or of the kernel, in which a path is.
 fn own_place(path: &Path) -> Option<&'static str> {
     let places = OWN.iter().map(|(place, _)| *place);
@@ -82,8 +94,10 @@ pub(super) struct ConfinedView {
     /// What may be read in directories that would be empty.
     read: Vec<PathBuf>,
     bring: Vec<PathBuf>,
-    /// Sockets on which somebody listens, where the machine's files are seen.
-    listening: BTreeSet<PathBuf>,
+    /// What would be protected, and is not there.
+    not_there: Vec<PathBuf>,
+    /// Sockets on which somebody listens, by the names that they were given, and where they are.
+    listening: BTreeMap<PathBuf, Option<PathBuf>>,
     /// The file that names the resolver, if there is one.
     resolver: Option<PathBuf>,
 }
@@ -101,43 +115,32 @@ impl ConfinedView {
         let home = all(confinement.home.as_slice()).pop();
         let is_written = |path: &Path| write.iter().any(|written| path.starts_with(written));
         let home = home.filter(|home| home.parent().is_some() && !is_written(home));
-        let mut pinned = BTreeMap::new();
         let hide: BTreeSet<PathBuf> = all(&confinement.hide).into_iter().collect();
-        let protect = all(&confinement.protect);
-        for path in protect.iter().chain(&hide) {
-            let Some(root) = write.iter().rfind(|root| path.starts_with(root)) else {
-                continue;
-            };
-            // Nothing on the way can be moved, so nothing else can be put in its place.
-            let between = path.ancestors().skip(1).take_while(|parent| parent != root);
-            for parent in between {
-                pinned.entry(parent.to_owned()).or_insert(false);
-            }
-        }
-        for path in protect {
-            let is_within = |root: &PathBuf| path.starts_with(root) && path != *root;
-            if write.iter().any(is_within) {
-                pinned.insert(path, true);
-            }
-        }
         let (layers, unlayered) = layers(confinement);
+        let sockets = all(&confinement.sockets);
+        let read = all(&confinement.read);
+        let bring = all(&confinement.bring);
+        let resolver = all(&["/etc/resolv.conf".into()]).pop();
         let mut view = Self {
+            not_there: pins::not_there(confinement, &mut real),
+            pinned: pins::pins(confinement, &write, &mut real),
             home,
             hide,
             layers,
             unlayered,
-            pinned,
-            sockets: all(&confinement.sockets),
-            read: all(&confinement.read)
+            sockets,
+            read: read
                 .into_iter()
                 .filter(|path| own_place(path).is_some_and(|own| own != "/proc"))
                 .collect(),
-            bring: all(&confinement.bring),
-            listening: BTreeSet::new(),
-            resolver: all(&["/etc/resolv.conf".into()]).pop(),
+            bring,
+            listening: BTreeMap::new(),
+            resolver,
             write,
         };
-        view.listening = view.listening_now()?;
+        view.listening = (listening()?.into_iter())
+            .map(|path| (path.clone(), place_of(&path)))
+            .collect();
         Ok(view)
     }
 
@@ -149,16 +152,23 @@ impl ConfinedView {
         own.into_iter().chain(given).collect()
     }
 
-    /// Whether somebody listens on a socket that was not there when this was surveyed, or does not
-    /// any more.
+    /// Whether nobody listens on a socket that was not there when this was surveyed, and nobody has
+    /// ceased to. Only those count that are seen there, unless they are hidden.
     pub(super) fn knows_sockets(&self) -> bool {
-        self.listening_now().is_ok_and(|now| now == self.listening)
+        let Ok(now) = listening() else { return false };
+        let now: BTreeSet<PathBuf> = now.into_iter().collect();
+        let is_seen = |place: Option<PathBuf>| place.is_some_and(|place| self.reaches(&place));
+        let mut known = self.listening.iter();
+        let mut new = now
+            .iter()
+            .filter(|path| !self.listening.contains_key(*path));
+        known.all(|(path, place)| now.contains(path) || !is_seen(place.clone()))
+            && !new.any(|path| is_seen(place_of(path)))
     }
 
-    /// The sockets that are seen there, unless they are hidden.
-    fn listening_now(&self) -> io::Result<BTreeSet<PathBuf>> {
-        let all = listening()?.into_iter();
-        Ok(all.filter(|path| self.reaches(path)).collect())
+    /// What would be protected, and was made since this was surveyed.
+    pub(super) fn made_since(&self) -> Vec<PathBuf> {
+        pins::made_since(&self.not_there)
     }
 
     /// Whether what is at this path of the machine is at the same path there, unless it is hidden.
@@ -354,7 +364,8 @@ impl ConfinedView {
             let places = self.write.iter().chain(&self.sockets).chain(&self.bring);
             places.into_iter().any(|place| path.starts_with(place))
         };
-        let sockets = self.listening.iter().filter(|path| !is_given(path));
+        let sockets = self.listening.values().flatten();
+        let sockets = sockets.filter(|path| self.reaches(path) && !is_given(path));
         for path in self.hide.iter().chain(sockets) {
             let place = at(path);
             // What is in a directory of its own, or in something hidden, is not there any more.

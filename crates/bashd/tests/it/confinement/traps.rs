@@ -84,33 +84,66 @@ fn a_link_where_no_command_may_write_still_gives() {
     assert!(done(&reply), "{reply:?}");
 }
 
-#[test]
-fn a_socket_is_hidden_whatever_way_led_to_it() {
-    as_each_user(|| {
-        let (held, outside) = confined(|_, _| {});
-        symlink(&outside, held.home.root().join("way")).expect("a link");
-        let listener = UnixListener::bind(held.home.root().join("way/socket")).expect("a socket");
-        std::thread::spawn(move || {
-            for made in listener.incoming().flatten() {
-                let _ = (&made).write_all(CANARY.as_bytes());
-            }
-        });
-        let script = format!(
-            "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.settimeout(5); \
-             s.connect('{}/socket'); print(s.recv(9))\"",
-            outside.display()
-        );
-        let reply = held.run(Request::new(&script));
-        assert!(reply.output.contains("Permission denied"), "{reply:?}");
-        let tried = Command::new("sh")
-            .args(["-c", &script])
-            .output()
-            .expect("sh");
-        assert!(
-            String::from_utf8_lossy(&tried.stdout).contains(CANARY),
-            "{tried:?}"
-        );
+/// Says the word to whoever connects.
+fn serve(socket: &Path) {
+    let listener = UnixListener::bind(socket).expect("a socket");
+    std::thread::spawn(move || {
+        for made in listener.incoming().flatten() {
+            let _ = (&made).write_all(CANARY.as_bytes());
+        }
     });
+}
+
+fn connecting_to(socket: &Path) -> String {
+    format!(
+        "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.settimeout(5); \
+         s.connect('{}'); print(s.recv(9))\"",
+        socket.display()
+    )
+}
+
+/// Somebody outside may listen in the workspace, or be found by a way with links.
+#[test]
+fn a_socket_is_hidden_wherever_it_is_and_whatever_way_led_to_it() {
+    as_each_user(|| {
+        let (site, outside) = confined(|_, _| {});
+        let way = site.home.root().join("way");
+        symlink(&outside, &way).expect("a link");
+        let own = site.home.workspace().join("socket");
+        let renamed = outside.join("renamed");
+        serve(&way.join("before"));
+        fs::rename(way.join("before"), &renamed).expect("another name");
+        serve(&way.join("socket"));
+        serve(&own);
+        for socket in [&outside.join("socket"), &renamed, &own] {
+            let script = connecting_to(socket);
+            let reply = site.run(Request::new(&script));
+            assert!(reply.output.contains("Permission denied"), "{reply:?}");
+            let tried = Command::new("sh").args(["-c", &script]).output();
+            let said = tried.expect("sh").stdout;
+            assert!(
+                String::from_utf8_lossy(&said).contains(CANARY),
+                "{socket:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_socket_of_the_workspace_is_there_if_it_was_granted_or_is_its_own() {
+    let (site, _) = confined(|_, config| config.confinement.sockets = vec!["given".to_owned()]);
+    let given = site.home.workspace().join("given");
+    serve(&given);
+    let reply = site.run(Request::new(connecting_to(&given)));
+    assert!(reply.output.contains(CANARY), "{reply:?}");
+    let own = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind('own'); s.listen(); print('up', flush=True); \
+               s.accept()[0].sendall(b'canary')";
+    let session = |script: String| site.run(Request::new(script).session("one"));
+    let started =
+        format!("python3 -c \"{own}\" > said & until grep -q up said; do sleep 0.01; done");
+    assert!(done(&session(started)));
+    let reply = session(connecting_to(Path::new("own")));
+    assert!(reply.output.contains(CANARY), "{reply:?}");
 }
 
 /// A protected file or directory may be a link, or lie behind one.

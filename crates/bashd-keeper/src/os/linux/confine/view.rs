@@ -7,7 +7,7 @@
 //! process of its pid namespace.
 
 use super::Trouble;
-use super::listening::listening;
+use super::listening::{listening, places_of};
 use super::mounts::{self, READ_ONLY, TAME, at};
 use super::pins;
 use super::real_paths::RealPaths;
@@ -57,17 +57,6 @@ const ADMINISTRATION: &[&str] = &[
     "proc/acpi",
 ];
 
-/// Where a socket is that was given this name, which may lead through links.
-fn place_of(socket: &Path) -> Option<PathBuf> {
-    Some(
-        socket
-            .parent()?
-            .canonicalize()
-            .ok()?
-            .join(socket.file_name()?),
-    )
-}
-
 /// The directory of its own, or of the kernel, in which a path is.
 fn own_place(path: &Path) -> Option<&'static str> {
     let places = OWN.iter().map(|(place, _)| *place);
@@ -97,9 +86,11 @@ pub(super) struct ConfinedView {
     /// What would be protected, and is not there.
     not_there: Vec<PathBuf>,
     /// Sockets on which somebody listens, by the names that they were given, and where they are.
-    listening: BTreeMap<PathBuf, Option<PathBuf>>,
+    listening: BTreeMap<PathBuf, Vec<PathBuf>>,
     /// The file that names the resolver, if there is one.
     resolver: Option<PathBuf>,
+    /// Whether it has the machine's network, so that the sockets of commands are listed as others'.
+    shares_network: bool,
 }
 
 impl ConfinedView {
@@ -136,10 +127,11 @@ impl ConfinedView {
             bring,
             listening: BTreeMap::new(),
             resolver,
+            shares_network: !confinement.network.is_own(),
             write,
         };
         view.listening = (listening()?.into_iter())
-            .map(|path| (path.clone(), place_of(&path)))
+            .map(|path| (path.clone(), places_of(&path)))
             .collect();
         Ok(view)
     }
@@ -157,13 +149,13 @@ impl ConfinedView {
     pub(super) fn knows_sockets(&self) -> bool {
         let Ok(now) = listening() else { return false };
         let now: BTreeSet<PathBuf> = now.into_iter().collect();
-        let is_seen = |place: Option<PathBuf>| place.is_some_and(|place| self.reaches(&place));
+        let are_seen = |places: &[PathBuf]| places.iter().any(|place| self.reaches(place));
         let mut known = self.listening.iter();
         let mut new = now
             .iter()
             .filter(|path| !self.listening.contains_key(*path));
-        known.all(|(path, place)| now.contains(path) || !is_seen(place.clone()))
-            && !new.any(|path| is_seen(place_of(path)))
+        known.all(|(path, places)| now.contains(path) || !are_seen(places))
+            && !new.any(|path| are_seen(&places_of(path)))
     }
 
     /// What would be protected, and was made since this was surveyed.
@@ -360,9 +352,12 @@ impl ConfinedView {
 
     /// Hides what is hidden, and sockets that were not given.
     fn hide(&self, masks: &Masks, around: &BTreeSet<&PathBuf>) -> Result<(), Trouble> {
+        // Also in what it may write: of a command's own, in a network of its own, none is listed.
         let is_given = |path: &PathBuf| {
-            let places = self.write.iter().chain(&self.sockets).chain(&self.bring);
-            places.into_iter().any(|place| path.starts_with(place))
+            let is_own = self.shares_network && self.write.iter().any(|own| path.starts_with(own));
+            let is_named = self.write.contains(path);
+            let mut given = self.sockets.iter().chain(&self.bring);
+            is_own || is_named || given.any(|place| path.starts_with(place))
         };
         let sockets = self.listening.values().flatten();
         let sockets = sockets.filter(|path| self.reaches(path) && !is_given(path));

@@ -12,6 +12,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::JoinHandle;
 
 /// What stands for everything outside of the workspace, with a file in it.
 fn outside(home: &Home) -> PathBuf {
@@ -84,14 +85,31 @@ fn a_link_where_no_command_may_write_still_gives() {
     assert!(done(&reply), "{reply:?}");
 }
 
-/// Says the word to whoever connects.
-fn serve(socket: &Path) {
-    let listener = UnixListener::bind(socket).expect("a socket");
-    std::thread::spawn(move || {
-        for made in listener.incoming().flatten() {
-            let _ = (&made).write_all(CANARY.as_bytes());
-        }
-    });
+/// Says the word to whoever connects, until it is dropped.
+struct Serving {
+    listener: UnixListener,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Serving {
+    fn at(socket: &Path) -> Self {
+        let listener = UnixListener::bind(socket).expect("a socket");
+        let heard = listener.try_clone().expect("a descriptor");
+        let thread = std::thread::spawn(move || {
+            while let Ok((made, _)) = heard.accept() {
+                let _ = (&made).write_all(CANARY.as_bytes());
+            }
+        });
+        let thread = Some(thread);
+        Self { listener, thread }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }
 
 fn connecting_to(socket: &Path) -> String {
@@ -111,10 +129,10 @@ fn a_socket_is_hidden_wherever_it_is_and_whatever_way_led_to_it() {
         symlink(&outside, &way).expect("a link");
         let own = site.home.workspace().join("socket");
         let renamed = outside.join("renamed");
-        serve(&way.join("before"));
+        let _first = Serving::at(&way.join("before"));
         fs::rename(way.join("before"), &renamed).expect("another name");
-        serve(&way.join("socket"));
-        serve(&own);
+        let _second = Serving::at(&way.join("socket"));
+        let _third = Serving::at(&own);
         for socket in [&outside.join("socket"), &renamed, &own] {
             let script = connecting_to(socket);
             let reply = site.run(Request::new(&script));
@@ -133,16 +151,15 @@ fn a_socket_is_hidden_wherever_it_is_and_whatever_way_led_to_it() {
 fn a_socket_of_the_workspace_is_there_if_it_was_granted_or_is_its_own() {
     let (site, _) = confined(|_, config| config.confinement.sockets = vec!["given".to_owned()]);
     let given = site.home.workspace().join("given");
-    serve(&given);
+    let _serving = Serving::at(&given);
     let reply = site.run(Request::new(connecting_to(&given)));
     assert!(reply.output.contains(CANARY), "{reply:?}");
     let own = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind('own'); s.listen(); print('up', flush=True); \
                s.accept()[0].sendall(b'canary')";
-    let session = |script: String| site.run(Request::new(script).session("one"));
     let started =
         format!("python3 -c \"{own}\" > said & until grep -q up said; do sleep 0.01; done");
-    assert!(done(&session(started)));
-    let reply = session(connecting_to(Path::new("own")));
+    let connected = connecting_to(Path::new("own"));
+    let reply = site.run(Request::new(format!("{started}; {connected}; wait")));
     assert!(reply.output.contains(CANARY), "{reply:?}");
 }
 

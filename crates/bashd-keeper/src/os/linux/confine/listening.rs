@@ -22,9 +22,9 @@ pub(super) fn listening() -> io::Result<Vec<PathBuf>> {
     Ok(paths(&text))
 }
 
-/// Where a socket may be that was bound by this name. The name may lead through links. If nothing is
-/// there, it was renamed, as servers do that want to be found only when they listen: then it may be
-/// any socket beside it.
+/// Where a socket may be that was bound by this name. The name may lead through links. If nothing
+/// is there, it was renamed, as servers do that want to be found only when they listen: then it may
+/// be any socket beside it.
 pub(super) fn places_of(name: &Path) -> Vec<PathBuf> {
     let whole = |parent: &Path| parent.canonicalize().ok();
     let Some((parent, own)) = name.parent().and_then(whole).zip(name.file_name()) else {

@@ -49,12 +49,12 @@ pub(super) struct Judge {
     /// The directories of the view in which something is mounted, if that is known.
     mounted_in: OnceCell<BTreeSet<PathBuf>>,
     /// The directory in which something could be made last.
-    open: RefCell<Option<OpenDirectory>>,
+    open: RefCell<Option<FreeDirectory>>,
 }
 
 /// A directory that a command may change, and everything right in it: nothing is mounted there, and
 /// in a view nothing is mounted later. Commands make, replace and remove many files in one.
-struct OpenDirectory {
+struct FreeDirectory {
     /// As callers name it.
     path: PathBuf,
     /// What is there then: a file system, and an inode.
@@ -229,7 +229,7 @@ impl Judge {
                 .is_some_and(|all| !all.contains(&real))
         {
             let found = rustix::fs::fstat(&parent).ok();
-            let open = found.map(|found| OpenDirectory {
+            let open = found.map(|found| FreeDirectory {
                 path: named.to_owned(),
                 identity: (found.st_dev, found.st_ino),
             });

@@ -81,6 +81,10 @@ pub struct Dealings {
     /// Calls of processes that could not be looked into.
     #[serde(default)]
     pub unseen: u64,
+    /// What is protected where it is there, and was made, so that the next command finds it
+    /// protected.
+    #[serde(default)]
+    pub made: Vec<String>,
 }
 
 impl Dealings {
@@ -88,7 +92,8 @@ impl Dealings {
     pub fn is_empty(&self) -> bool {
         let is_whole = !self.network_lost && !self.watch_lost && self.unseen == 0;
         let is_counted = self.more_refused + self.more_connected > 0;
-        self.refused.is_empty() && self.connected.is_empty() && is_whole && !is_counted
+        let has_any = [self.refused.len(), self.connected.len(), self.made.len()] != [0; 3];
+        !has_any && is_whole && !is_counted
     }
 
     /// One refusal more. `most` bounds the list.
@@ -118,6 +123,7 @@ impl Dealings {
         self.network_lost |= other.network_lost;
         self.watch_lost |= other.watch_lost;
         self.unseen += other.unseen;
+        self.made.extend(other.made);
         self
     }
 
@@ -147,6 +153,7 @@ impl Dealings {
         self.more_refused = self.more_refused.saturating_sub(earlier.more_refused);
         self.more_connected = self.more_connected.saturating_sub(earlier.more_connected);
         self.unseen = self.unseen.saturating_sub(earlier.unseen);
+        self.made.retain(|path| !earlier.made.contains(path));
         self
     }
 
@@ -184,6 +191,11 @@ mod tests {
             .collect();
         assert_eq!(told, [("a:1", 1), ("/x", 1)]);
         assert_eq!(later.more_refused, 1);
+        let made = |paths: &[&str]| Dealings {
+            made: paths.iter().map(|path| (*path).to_owned()).collect(),
+            ..Dealings::default()
+        };
+        assert_eq!(made(&["/x", "/y"]).since(&made(&["/x"])), made(&["/y"]));
     }
 
     #[test]

@@ -77,10 +77,17 @@ impl Drop for Listening {
     }
 }
 
+/// The longest name that a socket can have, without room for the one aside.
+const LONGEST_NAME: usize = 96;
+
 /// Listens at a name aside first, and takes the name only then: whoever finds the socket can
 /// connect to it, and no other server takes it for one that nobody serves. Where that can't be
-/// done, the name comes first.
+/// done, the name comes first. The kernel lists the name aside, and confinement hides every socket
+/// beside a listed one that is gone: so it has to be a whole one.
 fn bind(path: &Path) -> Result<net::UnixListener, Errno> {
+    let whole = std::path::absolute(path).ok();
+    let whole = whole.filter(|whole| whole.as_os_str().len() < LONGEST_NAME);
+    let path = whole.as_deref().unwrap_or(path);
     let aside = path.with_file_name(format!(".{}", std::process::id()));
     let Ok(listener) = listen_at(&aside) else {
         return listen_at(path);

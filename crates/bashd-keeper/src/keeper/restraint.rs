@@ -16,6 +16,7 @@ use rustix::process::Pid;
 use std::cell::RefCell;
 use std::fs;
 use std::io;
+use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -170,6 +171,8 @@ pub(super) struct Restrained {
     group: Option<ControlGroup>,
     resources: Resources,
     confined: Option<HeldNamespace>,
+    /// What is known of it, as of the last look.
+    known: RefCell<Dealings>,
     /// What was told of it already.
     told: RefCell<Dealings>,
 }
@@ -193,6 +196,7 @@ impl Restrained {
             group,
             resources: *resources,
             confined: None,
+            known: RefCell::default(),
             told: RefCell::default(),
         }
     }
@@ -202,9 +206,9 @@ impl Restrained {
         self.told.borrow().clone()
     }
 
-    /// A run tells everything that is known now.
+    /// A run has told what was known at the last look.
     pub(super) fn tell(&self) {
-        *self.told.borrow_mut() = self.dealings();
+        self.told.replace(self.known.borrow().clone());
     }
 
     /// The confinement that holds, if there is one.
@@ -240,14 +244,25 @@ impl Restrained {
         proxy.into_iter().chain(watcher).collect()
     }
 
-    /// What everything in it was refused so far, and whom it spoke to.
+    /// What everything in it was refused so far, whom it spoke to, and what it made that will be
+    /// protected.
     pub(super) fn dealings(&self) -> Dealings {
         let Some(HeldNamespace { confined, .. }) = &self.confined else {
             return Dealings::default();
         };
         let network = confined.proxy.as_ref().map(HeldProxy::dealings);
         let files = confined.watcher.as_ref().map(HeldWatcher::dealings);
-        network.unwrap_or_default().with(files.unwrap_or_default())
+        let mut dealings = network.unwrap_or_default().with(files.unwrap_or_default());
+        // Something of it may not be there any more.
+        dealings.made = mem::take(&mut self.known.borrow_mut().made);
+        for path in confined.made_since() {
+            let path = path.to_string_lossy().into_owned();
+            if !dealings.made.contains(&path) {
+                dealings.made.push(path);
+            }
+        }
+        self.known.replace(dealings.clone());
+        dealings
     }
 
     /// Whether nothing was orphaned in the shell's pid namespace. `false` also if the kernel does

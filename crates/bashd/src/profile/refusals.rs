@@ -9,6 +9,14 @@ pub(super) fn notices(dealings: &Dealings) -> Vec<Notice> {
     if let Some(line) = line(dealings) {
         notices.push(Notice::refusal(line));
     }
+    if !dealings.made.is_empty() {
+        let paths: Vec<String> = dealings.made.iter().map(|path| one_line(path)).collect();
+        let text = format!(
+            "made where others run it, and protected from now on: {}",
+            paths.join("; ")
+        );
+        notices.push(Notice::refusal(text));
+    }
     if dealings.network_lost {
         let text = "the proxy of the command's network has ended: its connections fail";
         notices.push(Notice::request(text));

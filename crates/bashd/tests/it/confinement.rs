@@ -1,12 +1,14 @@
 //! What a confined command can do, what is told of it, and workspaces that can't be one. `probes`
 //! tries what it can't do, `paths` does so along random paths, `refused_files` is what is told of
-//! that; `waiting_views` are looked at again; `developers` is what people do all day.
+//! that; `traps` are what a command leaves for later; `waiting_views` are looked at again;
+//! `developers` is what people do all day.
 
 mod developers;
 mod network;
 mod paths;
 mod probes;
 mod refused_files;
+mod traps;
 mod waiting_views;
 mod whole_protocols;
 

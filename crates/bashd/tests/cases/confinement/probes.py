@@ -205,6 +205,9 @@ probe("kernel", "kcore", "opens the kernel's memory")(
 probe("kernel", "kernel-log", "opens the kernel's log")(
     lambda: os.close(os.open("/dev/kmsg", os.O_RDONLY)) is None
 )
+probe("kernel", "tracing", "reads what the kernel traces")(
+    lambda: os.close(os.open("/sys/kernel/tracing/README", os.O_RDONLY)) is None
+)
 probe("kernel", "sysfs", "opens a file of /sys for writing")(
     lambda: os.close(os.open("/sys/kernel/mm/ksm/run", os.O_WRONLY)) is None
 )

@@ -125,11 +125,15 @@ impl DeveloperCase {
     fn can_be_tried(&self) -> bool {
         let paths = std::env::var_os("PATH").unwrap_or_default();
         let found = std::env::split_paths(&paths).map(|path: PathBuf| path.join(&self.needs));
+        let first = found.into_iter().find(|path| fs::File::open(path).is_ok());
         let is_root = rustix::process::geteuid().is_root();
-        found
-            .into_iter()
-            .any(|program| fs::File::open(program).is_ok())
-            && (is_root || !self.only_root && !self.own_home)
+        // What is in somebody's home, or below /tmp, is not seen inside by others.
+        let is_seen = |program: &PathBuf| {
+            let home = std::env::var_os("HOME").map(PathBuf::from);
+            let unseen = home.into_iter().chain(["/tmp".into(), "/root".into()]);
+            self.own_home || !unseen.into_iter().any(|place| program.starts_with(place))
+        };
+        first.as_ref().is_some_and(is_seen) && (is_root || !self.only_root && !self.own_home)
     }
 }
 

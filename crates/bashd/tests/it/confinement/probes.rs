@@ -347,6 +347,7 @@ fn can_be_shown(title: &str) -> bool {
         "makes a control group",
         "opens a file of /sys for writing",
         "opens the kernel's memory",
+        "reads what the kernel traces",
         "loads programs into the kernel",
         "opens /proc/sysrq-trigger for writing",
         "loads a module",

@@ -1,12 +1,13 @@
 //! The Unix sockets of this machine on which somebody listens.
 //!
-//! The kernel tells the names by which they were bound. One that was bound by a relative name can't
-//! be found by it (`SECURITY.md` says so).
+//! The kernel tells the names by which they were bound. One that was bound by a relative name, or
+//! moved to another directory since, can't be found by it (`SECURITY.md` says so).
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// The flags of a socket that accepts connections, as a column.
@@ -19,6 +20,23 @@ const BEFORE_FLAGS: usize = 3;
 pub(super) fn listening() -> io::Result<Vec<PathBuf>> {
     let text = read_at_once(Path::new("/proc/net/unix"))?;
     Ok(paths(&text))
+}
+
+/// Where a socket may be that was bound by this name. The name may lead through links. If nothing
+/// is there, it was renamed, as servers do that want to be found only when they listen: then it may
+/// be any socket beside it.
+pub(super) fn places_of(name: &Path) -> Vec<PathBuf> {
+    let whole = |parent: &Path| parent.canonicalize().ok();
+    let Some((parent, own)) = name.parent().and_then(whole).zip(name.file_name()) else {
+        return Vec::new();
+    };
+    let place = parent.join(own);
+    if place.symlink_metadata().is_ok() {
+        return vec![place];
+    }
+    let beside = fs::read_dir(parent).into_iter().flatten().flatten();
+    let is_socket = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_socket());
+    beside.filter(is_socket).map(|entry| entry.path()).collect()
 }
 
 /// Those of a list of the kernel's. Names are bytes, and may have spaces. Most lines are of sockets
@@ -79,6 +97,23 @@ mod tests {
             drop(listener);
             assert!(!is_known());
         }
+    }
+
+    #[test]
+    fn a_socket_is_found_through_links_and_after_it_was_renamed() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for name in ["real", "other"] {
+            fs::create_dir(root.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+        let bound = root.join("link/first");
+        let _listener = UnixListener::bind(&bound).unwrap();
+        fs::write(root.join("real/file"), "").unwrap();
+        assert_eq!(places_of(&bound), [root.join("real/first")]);
+        fs::rename(&bound, root.join("real/second")).unwrap();
+        assert_eq!(places_of(&bound), [root.join("real/second")]);
+        assert_eq!(places_of(&root.join("gone/x")), Vec::<PathBuf>::new());
     }
 
     #[test]

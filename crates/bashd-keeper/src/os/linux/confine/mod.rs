@@ -1,17 +1,18 @@
 //! Holding a command to its confinement: a view of its own, a ruleset of Landlock, a filter of
 //! system calls, no capabilities.
 //!
-//! `builder` makes the namespaces, `view` is what files look like there, `mounts` are its steps,
-//! `rules` and `filter` are compiled before they are applied, and a `waiter` has all of it applied
-//! before it is told what to execute. So a view can be built ahead of its call; a `witness` says
-//! whether it is still what would be built now. Nothing here decides what is to hold: that is a
-//! [`Confinement`]. Which level can be had is found by doing it; if one can't be, nothing of it
-//! stays, and the next lower is tried if the confinement allows that.
+//! `builder` makes the namespaces, `view` is what files look like there, `pins` what of it can't be
+//! moved, `mounts` are its steps, `rules` and `filter` are compiled before they are applied, and a
+//! `waiter` has all of it applied before it is told what to execute. So a view can be built ahead
+//! of its call; a `witness` says whether it is still what would be built now. Nothing here decides
+//! what is to hold: that is a [`Confinement`]. Which level can be had is found by doing it; if one
+//! can't be, nothing of it stays, and the next lower is tried if the confinement allows that.
 
 mod builder;
 mod filter;
 mod listening;
 mod mounts;
+mod pins;
 mod real_paths;
 mod rules;
 mod view;
@@ -35,7 +36,7 @@ use std::ffi::{CStr, OsStr};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use view::ConfinedView;
 use witness::ViewWitness;
@@ -129,6 +130,12 @@ impl Confined {
         let view = self.view.as_ref();
         view.is_none_or(|(_, view, _)| view.shows(directory))
     }
+
+    /// What would be protected, and was made since it started.
+    pub fn made_since(&self) -> Vec<PathBuf> {
+        let view = self.view.as_ref();
+        view.map_or_else(Vec::new, |(_, view, _)| view.made_since())
+    }
 }
 
 /// A view that was built ahead, and a process in it that waits for what it is to execute. If it is
@@ -149,6 +156,7 @@ pub struct PreparedView {
 impl PreparedView {
     /// Builds a view, in namespaces of its own.
     pub fn build(confinement: &SharedConfinement) -> Result<Self, Trouble> {
+        pins::check_links(confinement)?;
         let witness = ViewWitness::new(confinement);
         let view = ConfinedView::survey(confinement)
             .map_err(Trouble::at("list the sockets on which somebody listens"))?;
@@ -387,6 +395,7 @@ fn in_machine(
     (confinement, state): (&Confinement, &Path),
     mut in_force: ConfinementInForce,
 ) -> Result<Confined, Trouble> {
+    pins::check_links(confinement)?;
     if in_force.network == Network::Named {
         // A proxy is reached through a network of its own, which there is not.
         (in_force.network, in_force.hosts) = (Network::None, Vec::new());

@@ -31,9 +31,13 @@ pub(super) fn make_private() -> io::Result<()> {
 
 /// A copy of what is mounted at a path and below, not in any view yet.
 pub(super) fn copy(path: &Path) -> io::Result<OwnedFd> {
+    copy_as(path, OpenTreeFlags::empty())
+}
+
+fn copy_as(path: &Path, how: OpenTreeFlags) -> io::Result<OwnedFd> {
     let recursive = OpenTreeFlags::AT_RECURSIVE;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | recursive;
-    Ok(rustix::mount::open_tree(CWD, path, flags)?)
+    Ok(rustix::mount::open_tree(CWD, path, flags | how)?)
 }
 
 /// Likewise, of what is open.
@@ -122,9 +126,9 @@ pub(super) fn put(tree: &OwnedFd, target: &Path) -> io::Result<()> {
 }
 
 /// Puts something onto itself, so that it is a mount of its own: it can be neither renamed nor
-/// removed, and has attributes of its own.
+/// removed, and has attributes of its own. A link is pinned itself, and leads where it led.
 pub(super) fn pin(target: &Path, attributes: u64) -> io::Result<()> {
-    let tree = copy(target)?;
+    let tree = copy_as(target, OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?;
     if attributes != 0 {
         set(&tree, attributes)?;
     }

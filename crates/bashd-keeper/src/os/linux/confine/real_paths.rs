@@ -2,8 +2,12 @@
 //! once.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+
+/// Most links on one way, as the kernel has it.
+const MOST_LINKS: usize = 40;
 
 /// What was found so far, by the path as it was given; `None` if nothing is there.
 #[derive(Default)]
@@ -20,6 +24,15 @@ impl RealPaths {
         found
     }
 
+    /// The links through which a path leads to where it leads, each at its own real place; none if
+    /// it leads nowhere.
+    pub(super) fn links(&mut self, path: &Path) -> Vec<PathBuf> {
+        match self.of(path) {
+            Some(real) if real != path => links(path).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
     fn look(&mut self, path: &Path) -> Option<PathBuf> {
         let is_plain = path
             .components()
@@ -34,6 +47,40 @@ impl RealPaths {
         }
         Some(path)
     }
+}
+
+/// What is still to be walked of a path, its first part last.
+fn parts(path: &Path) -> Vec<OsString> {
+    let parts = path.components().rev();
+    let parts = parts.filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
+    parts.map(|part| part.as_os_str().to_owned()).collect()
+}
+
+fn links(path: &Path) -> Option<Vec<PathBuf>> {
+    let (mut here, mut links) = (PathBuf::from("/"), Vec::new());
+    let mut ahead = parts(path);
+    while let Some(part) = ahead.pop() {
+        if part == ".." {
+            here.pop();
+            continue;
+        }
+        here.push(part);
+        if !fs::symlink_metadata(&here).ok()?.is_symlink() {
+            continue;
+        }
+        if links.len() == MOST_LINKS {
+            return None;
+        }
+        let target = fs::read_link(&here).ok()?;
+        ahead.extend(parts(&target));
+        links.push(here.clone());
+        if target.is_absolute() {
+            here = PathBuf::from("/");
+        } else {
+            here.pop();
+        }
+    }
+    Some(links)
 }
 
 #[cfg(test)]
@@ -83,5 +130,34 @@ mod tests {
             );
         }
         assert_eq!(real.of(Path::new("/")), Some("/".into()));
+    }
+
+    #[test]
+    fn every_link_on_the_way_is_found_where_it_is() {
+        let made = tempfile::tempdir().unwrap();
+        let root = made.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/b/file"), "").unwrap();
+        let links = [
+            ("a", "first"),
+            ("../first/b", "a/second"),
+            ("loop", "loop"),
+            ("lost", "nowhere"),
+        ];
+        for (target, link) in links {
+            std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+        }
+        std::os::unix::fs::symlink(root.join("a/second"), root.join("third")).unwrap();
+        let mut real = RealPaths::default();
+        let mut of = |path: &str| -> Vec<String> {
+            let links = real.links(&root.join(path)).into_iter();
+            let names = links.map(|link| link.strip_prefix(&root).unwrap().to_owned());
+            names.map(|name| name.display().to_string()).collect()
+        };
+        assert!(of("a/b/file").is_empty() && of("a/missing").is_empty());
+        assert_eq!(of("first/b/file"), ["first"]);
+        assert_eq!(of("third/file"), ["third", "a/second", "first"]);
+        assert_eq!(of("a/../first"), ["first"]);
+        assert!(of("loop").is_empty() && of("nowhere").is_empty());
     }
 }

@@ -7,8 +7,9 @@
 //! process of its pid namespace.
 
 use super::Trouble;
-use super::listening::listening;
+use super::listening::{listening, places_of};
 use super::mounts::{self, READ_ONLY, TAME, at};
+use super::pins;
 use super::real_paths::RealPaths;
 use crate::confinement::{Confinement, HeldLayer, HostAccess, INSIDE};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -82,10 +83,14 @@ pub(super) struct ConfinedView {
     /// What may be read in directories that would be empty.
     read: Vec<PathBuf>,
     bring: Vec<PathBuf>,
-    /// Sockets on which somebody listens, where the machine's files are seen.
-    listening: BTreeSet<PathBuf>,
+    /// What would be protected, and is not there.
+    not_there: Vec<PathBuf>,
+    /// Sockets on which somebody listens, by the names that they were given, and where they are.
+    listening: BTreeMap<PathBuf, Vec<PathBuf>>,
     /// The file that names the resolver, if there is one.
     resolver: Option<PathBuf>,
+    /// Whether it has the machine's network, so that the sockets of commands are listed as others'.
+    shares_network: bool,
 }
 
 impl ConfinedView {
@@ -101,43 +106,33 @@ impl ConfinedView {
         let home = all(confinement.home.as_slice()).pop();
         let is_written = |path: &Path| write.iter().any(|written| path.starts_with(written));
         let home = home.filter(|home| home.parent().is_some() && !is_written(home));
-        let mut pinned = BTreeMap::new();
         let hide: BTreeSet<PathBuf> = all(&confinement.hide).into_iter().collect();
-        let protect = all(&confinement.protect);
-        for path in protect.iter().chain(&hide) {
-            let Some(root) = write.iter().rfind(|root| path.starts_with(root)) else {
-                continue;
-            };
-            // Nothing on the way can be moved, so nothing else can be put in its place.
-            let between = path.ancestors().skip(1).take_while(|parent| parent != root);
-            for parent in between {
-                pinned.entry(parent.to_owned()).or_insert(false);
-            }
-        }
-        for path in protect {
-            let is_within = |root: &PathBuf| path.starts_with(root) && path != *root;
-            if write.iter().any(is_within) {
-                pinned.insert(path, true);
-            }
-        }
         let (layers, unlayered) = layers(confinement);
+        let sockets = all(&confinement.sockets);
+        let read = all(&confinement.read);
+        let bring = all(&confinement.bring);
+        let resolver = all(&["/etc/resolv.conf".into()]).pop();
         let mut view = Self {
+            not_there: pins::not_there(confinement, &mut real),
+            pinned: pins::pins(confinement, &write, &mut real),
             home,
             hide,
             layers,
             unlayered,
-            pinned,
-            sockets: all(&confinement.sockets),
-            read: all(&confinement.read)
+            sockets,
+            read: read
                 .into_iter()
                 .filter(|path| own_place(path).is_some_and(|own| own != "/proc"))
                 .collect(),
-            bring: all(&confinement.bring),
-            listening: BTreeSet::new(),
-            resolver: all(&["/etc/resolv.conf".into()]).pop(),
+            bring,
+            listening: BTreeMap::new(),
+            resolver,
+            shares_network: !confinement.network.is_own(),
             write,
         };
-        view.listening = view.listening_now()?;
+        view.listening = (listening()?.into_iter())
+            .map(|path| (path.clone(), places_of(&path)))
+            .collect();
         Ok(view)
     }
 
@@ -149,16 +144,23 @@ impl ConfinedView {
         own.into_iter().chain(given).collect()
     }
 
-    /// Whether somebody listens on a socket that was not there when this was surveyed, or does not
-    /// any more.
+    /// Whether nobody listens on a socket that was not there when this was surveyed, and nobody has
+    /// ceased to. Only those count that are seen there, unless they are hidden.
     pub(super) fn knows_sockets(&self) -> bool {
-        self.listening_now().is_ok_and(|now| now == self.listening)
+        let Ok(now) = listening() else { return false };
+        let now: BTreeSet<PathBuf> = now.into_iter().collect();
+        let are_seen = |places: &[PathBuf]| places.iter().any(|place| self.reaches(place));
+        let mut known = self.listening.iter();
+        let mut new = now
+            .iter()
+            .filter(|path| !self.listening.contains_key(*path));
+        known.all(|(path, places)| now.contains(path) || !are_seen(places))
+            && !new.any(|path| are_seen(&places_of(path)))
     }
 
-    /// The sockets that are seen there, unless they are hidden.
-    fn listening_now(&self) -> io::Result<BTreeSet<PathBuf>> {
-        let all = listening()?.into_iter();
-        Ok(all.filter(|path| self.reaches(path)).collect())
+    /// What would be protected, and was made since this was surveyed.
+    pub(super) fn made_since(&self) -> Vec<PathBuf> {
+        pins::made_since(&self.not_there)
     }
 
     /// Whether what is at this path of the machine is at the same path there, unless it is hidden.
@@ -350,11 +352,15 @@ impl ConfinedView {
 
     /// Hides what is hidden, and sockets that were not given.
     fn hide(&self, masks: &Masks, around: &BTreeSet<&PathBuf>) -> Result<(), Trouble> {
+        // Also in what it may write: of a command's own, in a network of its own, none is listed.
         let is_given = |path: &PathBuf| {
-            let places = self.write.iter().chain(&self.sockets).chain(&self.bring);
-            places.into_iter().any(|place| path.starts_with(place))
+            let is_own = self.shares_network && self.write.iter().any(|own| path.starts_with(own));
+            let is_named = self.write.contains(path);
+            let mut given = self.sockets.iter().chain(&self.bring);
+            is_own || is_named || given.any(|place| path.starts_with(place))
         };
-        let sockets = self.listening.iter().filter(|path| !is_given(path));
+        let sockets = self.listening.values().flatten();
+        let sockets = sockets.filter(|path| self.reaches(path) && !is_given(path));
         for path in self.hide.iter().chain(sockets) {
             let place = at(path);
             // What is in a directory of its own, or in something hidden, is not there any more.

@@ -125,6 +125,9 @@ impl ViewWitness {
             has_lost_links |= is_there && leads_to.is_none();
             if let Some(leads_to) = leads_to.filter(|leads_to| leads_to != path) {
                 look_along(&leads_to, &mut found);
+                for link in real.links(path) {
+                    look_along(&link, &mut found);
+                }
             }
         }
         Self {

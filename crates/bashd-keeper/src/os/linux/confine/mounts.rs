@@ -80,6 +80,7 @@ pub(super) fn layered(layer: &HeldLayer) -> io::Result<OwnedFd> {
 /// after a crash its files may not be whole. Their sizes and times are compared before they move.
 fn forget_volatile(work: &Path) {
     let marks = work.join("work/incompat");
+    let _ = fs::remove_file(marks.join("volatile/dirty"));
     let _ = fs::remove_dir(marks.join("volatile"));
     let _ = fs::remove_dir(marks);
 }

@@ -1,12 +1,51 @@
 //! What is meant, and whether somebody else changed it: looked at before anything is touched.
 
 use super::journal::{OpenLayers, is_tree};
+use super::own_moves::{OwnMoves, later_in_the_way};
 use super::record::{ChangeRecord, ChangeStep, StepContent};
-use super::store::{ChangeFailure, Conflict, missing};
-use super::tree::{self, OpenedDirectory};
+use super::store::{ChangeFailure, ChangeStore, Conflict, missing};
+use super::tree::{self, OpenedDirectory, TreeStamp};
 use crate::error::Result;
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// What else the store knows: read where something is not as a change knows it.
+pub(super) struct OtherChanges<'a> {
+    store: &'a ChangeStore,
+    known: OnceCell<(OwnMoves, Vec<ChangeRecord>)>,
+}
+
+impl<'a> OtherChanges<'a> {
+    pub(super) fn of(store: &'a ChangeStore) -> Self {
+        let known = OnceCell::new();
+        Self { store, known }
+    }
+
+    fn known(&self) -> &(OwnMoves, Vec<ChangeRecord>) {
+        let read = || (OwnMoves::read(&self.store.moves()), self.store.records());
+        self.known.get_or_init(read)
+    }
+
+    /// Why a path is not as a step of this change knows it: a later change that is applied says
+    /// more than "somebody".
+    fn blame(&self, record: &ChangeRecord, place: &Path, why: &'static str) -> Cow<'static, str> {
+        match later_in_the_way(&self.known().1, record, place) {
+            Some(id) => format!("was changed by {id} since: undo that first").into(),
+            None => why.into(),
+        }
+    }
+
+    /// Whether only we moved something since a change knew it, and put it back.
+    fn is_put_back(&self, (real, name): (&OwnedFd, &OsStr), known: &TreeStamp) -> bool {
+        let (own, _) = self.known();
+        let now = tree::stamp_without(real, name, &|time| own.has(time));
+        now.is_ok_and(|now| now.is_some_and(|now| own.explain(known, &now)))
+    }
+}
 
 /// The steps that are meant, in the state in which they can be moved.
 pub(super) fn choose(
@@ -66,6 +105,7 @@ pub(super) fn check(
     record: &mut ChangeRecord,
     chosen: &[usize],
     force: bool,
+    others: &OtherChanges<'_>,
 ) -> Result<Vec<OpenedDirectory>, ChangeFailure> {
     let mut conflicts = Vec::new();
     let layers = record.layers.clone();
@@ -73,7 +113,7 @@ pub(super) fn check(
         if layer.open_root().is_err() {
             return Err(ChangeFailure::Conflicts(vec![Conflict {
                 path: layer.root.clone(),
-                why: "is not the directory that it was: it was moved or replaced",
+                why: "is not the directory that it was: it was moved or replaced".into(),
             }]));
         }
     }
@@ -84,8 +124,11 @@ pub(super) fn check(
         let Some(step) = steps.get_mut(*step) else {
             continue;
         };
+        let root = layers.get(step.layer).map(|layer| &layer.root);
+        let path = root.map(|root| root.join(&step.path)).unwrap_or_default();
         let why = if is_tree(step) {
-            conflict(&mut open, step, force)
+            let why = conflict(&mut open, step, force, others);
+            why.map(|why| others.blame(record, &path, why))
         } else {
             // What is in such a directory comes after it.
             match open_to_compare(&mut open, step, force) {
@@ -93,12 +136,10 @@ pub(super) fn check(
                     opened.push(directory);
                     None
                 }
-                Err(why) => Some(why),
+                Err(why) => Some(why.into()),
             }
         };
         if let Some(why) = why {
-            let root = layers.get(step.layer).map(|layer| &layer.root);
-            let path = root.map(|root| root.join(&step.path)).unwrap_or_default();
             conflicts.push(Conflict { path, why });
         }
     }
@@ -114,6 +155,7 @@ fn conflict(
     layers: &mut OpenLayers<'_>,
     step: &mut ChangeStep,
     force: bool,
+    others: &OtherChanges<'_>,
 ) -> Option<&'static str> {
     const CHANGED: &str = "was changed by somebody else meanwhile";
     let name = step.path.file_name().unwrap_or_default().to_owned();
@@ -135,7 +177,10 @@ fn conflict(
         _ if step.is_contested => Some(CHANGED),
         (None, Some(_)) => Some("was made by somebody else meanwhile"),
         (Some(_), None) => Some("was removed by somebody else meanwhile"),
-        (here, now) if here != now.as_ref() => Some(CHANGED),
+        (Some(here), Some(now)) if here != now => {
+            let is_ours = others.is_put_back((real, &name), here);
+            (!is_ours).then_some(CHANGED)
+        }
         _ => None,
     };
     if why.is_some() && !force {

@@ -4,6 +4,7 @@
 use super::journal::TradeWay;
 use super::layers::LayersInUse;
 use super::listing::{self, ChangedPath};
+use super::own_moves::OwnMoves;
 use super::record::{ChangeRecord, Durability};
 use super::summary::ChangesSummary;
 use super::{layers, scan, tree};
@@ -11,6 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::confinement::HeldLayer;
 use bashd_keeper::file_lock::{LockKind, lock_within};
 use bashd_keeper::spool::write_private;
+use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -86,7 +88,7 @@ pub struct Conflict {
     /// Where.
     pub path: PathBuf,
     /// What is wrong.
-    pub why: &'static str,
+    pub why: Cow<'static, str>,
 }
 
 /// Why a change was not applied, undone or removed. Nothing of it was done.
@@ -222,6 +224,21 @@ impl ChangeStore {
 
     pub(super) fn journals(&self) -> PathBuf {
         self.directory.join("journals")
+    }
+
+    /// Where it is noted when we moved things.
+    pub(super) fn moves(&self) -> PathBuf {
+        self.directory.join("moves")
+    }
+
+    /// Every record that can be read.
+    pub(super) fn records(&self) -> Vec<ChangeRecord> {
+        let entries = fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let records = entries.map(|entry| ChangeRecord::read(&entry.path().join("record")));
+        records.flatten().collect()
     }
 
     /// Makes the layers of a command, before it runs. They are in use while somebody has what this
@@ -397,6 +414,10 @@ impl ChangeStore {
         let lock = self.lock()?;
         self.recover_locked(&lock, &|| Ok(()));
         let record = self.ended(id)?;
+        if record.steps.iter().flatten().any(|step| step.is_applied) {
+            let forgotten = OwnMoves::forget(&self.moves(), id);
+            forgotten.map_err(|error| failed("note that a change stays", error))?;
+        }
         self.forget_journal(id);
         self.remove(&record)
     }

@@ -1,8 +1,9 @@
 //! Applying and undoing a change under the lock of the store, and finishing what a process that
 //! died had begun.
 
-use super::conflicts::{check, choose};
+use super::conflicts::{OtherChanges, check, choose};
 use super::journal::{Journal, Passes, Stop, TradeWay};
+use super::own_moves::{self, OwnMoves};
 use super::record::{ChangeRecord, Durability, write_file};
 use super::store::{
     Change, ChangeFailure, ChangeState, ChangeStore, Moved, StoreLock, failed, missing, now_ms,
@@ -96,7 +97,7 @@ impl ChangeStore {
         };
         let mut record = change.record;
         let chosen = choose(&record, which.paths, way == TradeWay::Backwards)?;
-        let opened = check(&mut record, &chosen, which.force)?;
+        let opened = check(&mut record, &chosen, which.force, &OtherChanges::of(self))?;
         let journal = Journal::new(record, chosen).map_err(|error| failed("plan it", error))?;
         drop(opened);
         let place = self.journals().join(id);
@@ -132,7 +133,10 @@ impl ChangeStore {
         let refused = if back.exists() {
             Error::new(ErrorKind::Io, "it was taken back")
         } else {
-            match journal.forwards(now_ms(), passes) {
+            let from = own_moves::moment();
+            let done = journal.forwards(now_ms(), passes);
+            OwnMoves::note(&self.moves(), &journal.record.id, from);
+            match done {
                 Err(Stop::Died) => return Err(stopped(Stop::Died)),
                 Err(Stop::Failed(error)) => failed("nothing was changed: move files", error),
                 Ok(record) => match self.note(journal, &record) {
@@ -147,7 +151,10 @@ impl ChangeStore {
         };
         // If that can't be noted, whoever comes after a death goes forwards: that is whole as well.
         let _ = write_file(&back, b"", Durability::Synced);
-        let (left, record) = journal.backwards(now_ms(), passes).map_err(stopped)?;
+        let from = own_moves::moment();
+        let done = journal.backwards(now_ms(), passes);
+        OwnMoves::note(&self.moves(), &journal.record.id, from);
+        let (left, record) = done.map_err(stopped)?;
         let noted = self.note(journal, &record);
         if !left.is_empty() {
             noted.map_err(|error| failed("note what was taken back", error))?;

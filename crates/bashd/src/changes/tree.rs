@@ -324,22 +324,36 @@ pub(super) fn itself(open: impl AsFd) -> PathBuf {
 
 /// What is at a name of the user's, with everything below. Nothing is touched for that.
 pub(super) fn stamp(directory: impl AsFd, name: &OsStr) -> io::Result<Option<TreeStamp>> {
-    stamp_of(directory, name, TreeOwner::Users)
+    stamp_of(directory, name, TreeOwner::Users, &|_| false)
+}
+
+/// Likewise, but the newest time below is none of ours.
+pub(super) fn stamp_without(
+    directory: impl AsFd,
+    name: &OsStr,
+    is_ours: &dyn Fn(FileTime) -> bool,
+) -> io::Result<Option<TreeStamp>> {
+    stamp_of(directory, name, TreeOwner::Users, is_ours)
 }
 
 /// What is at a name of a layer, with everything below.
 pub(super) fn stamp_ours(directory: impl AsFd, name: &OsStr) -> io::Result<Option<TreeStamp>> {
-    stamp_of(directory, name, TreeOwner::Ours)
+    stamp_of(directory, name, TreeOwner::Ours, &|_| false)
 }
 
-fn stamp_of(directory: impl AsFd, name: &OsStr, whose: TreeOwner) -> io::Result<Option<TreeStamp>> {
+fn stamp_of(
+    directory: impl AsFd,
+    name: &OsStr,
+    whose: TreeOwner,
+    is_ours: &dyn Fn(FileTime) -> bool,
+) -> io::Result<Option<TreeStamp>> {
     let Some(found) = stat(&directory, name)? else {
         return Ok(None);
     };
     let mut below = None;
     if is_directory(&found) {
         let mut content = TreeContent::default();
-        count_in(&directory, name, whose, &mut content)?;
+        count_in(&directory, name, (whose, is_ours), &mut content)?;
         below = Some(content);
     }
     let is_directory = below.is_some();
@@ -365,7 +379,7 @@ fn stamp_of(directory: impl AsFd, name: &OsStr, whose: TreeOwner) -> io::Result<
 fn count_in(
     directory: impl AsFd,
     name: &OsStr,
-    whose: TreeOwner,
+    (whose, is_ours): (TreeOwner, &dyn Fn(FileTime) -> bool),
     content: &mut TreeContent,
 ) -> io::Result<()> {
     let _level = DescentLevel::down()?;
@@ -389,10 +403,12 @@ fn count_in(
         if is_whiteout(&found) {
             continue;
         }
-        content.newest = content.newest.max(changed(&found));
+        if !is_ours(changed(&found)) {
+            content.newest = content.newest.max(changed(&found));
+        }
         content.count += 1;
         if is_directory(&found) {
-            count_in(opened, &name, whose, content)?;
+            count_in(opened, &name, (whose, is_ours), content)?;
         } else {
             content.bytes += found.st_size as u64;
         }

@@ -1,7 +1,7 @@
 //! How long changes are kept, and how many.
 
 use super::{ID, scratch};
-use crate::changes::store::ChangeStore;
+use crate::changes::store::{ChangeFailure, ChangeStore, Moved};
 use bashd_keeper::confinement::HeldLayer;
 use std::fs;
 use std::path::Path;
@@ -60,7 +60,7 @@ fn what_is_old_goes_and_what_was_applied_lately_is_not_old() {
         let durability = crate::changes::record::Durability::Later;
         store.write(&record, durability).unwrap();
     }
-    store.apply("a", &crate::changes::Moved::default()).unwrap();
+    store.apply("a", &Moved::default()).unwrap();
     assert!(
         store
             .prune(Some(Duration::from_hours(2)), None)
@@ -97,4 +97,146 @@ fn a_change_that_can_not_be_removed_keeps_no_other() {
     assert_eq!(store.prune(None, Some(0)).unwrap(), ["c"]);
     let stuck = store.prune(None, Some(0)).unwrap_err().to_string();
     assert!(stuck.contains("remove the change a"), "{stuck}");
+}
+
+/// Changes over the same directory, each made after the one before it was applied.
+struct Row {
+    directory: tempfile::TempDir,
+    store: ChangeStore,
+}
+
+impl Row {
+    fn new() -> Self {
+        let directory = scratch();
+        fs::create_dir_all(directory.path().join("root/d/e")).unwrap();
+        fs::write(directory.path().join("root/file"), "first").unwrap();
+        let store = ChangeStore::in_state(&directory.path().join("state"));
+        Self { directory, store }
+    }
+
+    fn root(&self) -> std::path::PathBuf {
+        self.directory.path().join("root")
+    }
+
+    /// A change in whose layer something is written, applied.
+    fn apply(&self, id: &str, write: impl FnOnce(&Path)) {
+        let layer = HeldLayer {
+            root: self.root(),
+            directory: self
+                .directory
+                .path()
+                .join("state/changes")
+                .join(id)
+                .join("0"),
+        };
+        let layers = [layer.clone()];
+        let prepared = self.store.prepare((id, "x"), &layer.root, &layers, false);
+        drop(prepared.unwrap());
+        write(&layer.upper());
+        self.store.settle(id).unwrap();
+        self.store.apply(id, &Moved::default()).unwrap();
+        // The next one is made at another moment of the file system.
+        std::thread::sleep(Duration::from_millis(12));
+    }
+
+    fn undo(&self, id: &str) -> Result<(), String> {
+        match self.store.undo(id, &Moved::default()) {
+            Ok(_) => Ok(()),
+            Err(ChangeFailure::Conflicts(conflicts)) => Err(conflicts[0].why.to_string()),
+            Err(ChangeFailure::Failed(error)) => panic!("{error}"),
+        }
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.root().join("file")).unwrap()
+    }
+}
+
+#[test]
+fn changes_of_the_same_file_are_undone_and_applied_one_after_the_other() {
+    let row = Row::new();
+    for id in ["a", "b", "c"] {
+        row.apply(id, |upper| fs::write(upper.join("file"), id).unwrap());
+    }
+    assert_eq!(
+        row.undo("a").unwrap_err(),
+        "was changed by b since: undo that first"
+    );
+    for _ in 0..3 {
+        for (id, left) in [("c", "b"), ("b", "a"), ("a", "first")] {
+            row.undo(id).unwrap();
+            assert_eq!(row.text(), left);
+        }
+        for id in ["a", "b", "c"] {
+            row.store.apply(id, &Moved::default()).unwrap();
+            assert_eq!(row.text(), id);
+        }
+    }
+    // One that was taken back is not missed by the others, if it is gone.
+    row.undo("c").unwrap();
+    row.store.discard("c").unwrap();
+    row.undo("b").unwrap();
+    row.undo("a").unwrap();
+    assert_eq!(row.text(), "first");
+}
+
+#[test]
+fn a_directory_in_which_a_later_change_was_undone_can_be_undone() {
+    let row = Row::new();
+    row.apply("a", |upper| {
+        fs::create_dir_all(upper.join("new/deep")).unwrap();
+        fs::write(upper.join("new/deep/one"), "1").unwrap();
+    });
+    row.apply("b", |upper| {
+        fs::create_dir_all(upper.join("new/deep")).unwrap();
+        fs::write(upper.join("new/deep/two"), "2").unwrap();
+        fs::write(upper.join("new/deep/one"), "another").unwrap();
+    });
+    assert_eq!(
+        row.undo("a").unwrap_err(),
+        "was changed by b since: undo that first"
+    );
+    row.undo("b").unwrap();
+    row.undo("a").unwrap();
+    assert!(!row.root().join("new").exists());
+}
+
+#[test]
+fn what_somebody_changed_beside_an_undone_change_is_still_a_conflict() {
+    const SOMEBODY: &str = "was changed by somebody else meanwhile";
+    for meddle in [
+        // Of the same length, and with the time that it had.
+        |root: &Path| {
+            let file = root.join("file");
+            fs::write(&file, "A").unwrap();
+        },
+        |root: &Path| {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            fs::set_permissions(root.join("file"), mode).unwrap();
+        },
+        |root: &Path| {
+            let flags = rustix::fs::XattrFlags::empty();
+            rustix::fs::setxattr(root.join("file"), "user.mine", b"x", flags).unwrap();
+        },
+    ] {
+        let row = Row::new();
+        row.apply("a", |upper| fs::write(upper.join("file"), "a").unwrap());
+        row.apply("b", |upper| fs::write(upper.join("file"), "b").unwrap());
+        row.undo("b").unwrap();
+        std::thread::sleep(Duration::from_millis(12));
+        meddle(&row.root());
+        assert_eq!(row.undo("a").unwrap_err(), SOMEBODY);
+    }
+    // What a change did that nobody knows any more is somebody's.
+    let row = Row::new();
+    row.apply("a", |upper| {
+        fs::create_dir(upper.join("new")).unwrap();
+        fs::write(upper.join("new/one"), "1").unwrap();
+    });
+    row.apply("b", |upper| {
+        fs::create_dir(upper.join("new")).unwrap();
+        fs::write(upper.join("new/one"), "2").unwrap();
+    });
+    row.store.discard("b").unwrap();
+    assert_eq!(row.undo("a").unwrap_err(), SOMEBODY);
 }

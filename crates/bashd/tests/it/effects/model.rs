@@ -74,10 +74,10 @@ impl Dice {
 /// Sets an extended attribute of a path, or removes it: no program for that is everywhere.
 const ATTRIBUTE: &str = if cfg!(target_arch = "x86_64") {
     "attribute() { perl -e '($p, $v) = @ARGV; $n = qq(user.n) . $v % 2; \
-     $v % 3 ? syscall(188, $p, $n, $v, 1, 0) : syscall(197, $p, $n)' \"$@\"; }"
+     $v % 3 ? syscall(188, $p, $n, qq($v), 1, 0) : syscall(197, $p, $n)' \"$@\"; }"
 } else {
     "attribute() { perl -e '($p, $v) = @ARGV; $n = qq(user.n) . $v % 2; \
-     $v % 3 ? syscall(5, $p, $n, $v, 1, 0) : syscall(14, $p, $n)' \"$@\"; }"
+     $v % 3 ? syscall(5, $p, $n, qq($v), 1, 0) : syscall(14, $p, $n)' \"$@\"; }"
 };
 
 /// What is said of every path beside what `picture` has: extended attributes, and when a file was

@@ -66,6 +66,11 @@ pub(super) fn layered(layer: &HeldLayer) -> io::Result<OwnedFd> {
     }
     // What the kernel notes in the layer is the user's to read.
     fsconfig_set_flag(&context, "userxattr")?;
+    // Otherwise the end of every command would wait until all that anybody wrote to that file
+    // system is on the disk. Nothing of a layer is real; who applies it has it written first.
+    // Kernels before 5.10 do not know it.
+    let _ = fsconfig_set_flag(&context, "volatile");
+    forget_volatile(&layer.work());
     fsconfig_create(&context)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     Ok(fsmount(
@@ -73,6 +78,15 @@ pub(super) fn layered(layer: &HeldLayer) -> io::Result<OwnedFd> {
         FsMountFlags::FSMOUNT_CLOEXEC,
         attributes,
     )?)
+}
+
+/// The kernel refuses a layer that was mounted so before, as that of a session whose shell ended is:
+/// after a crash its files may not be whole. Their sizes and times are compared before they move.
+fn forget_volatile(work: &Path) {
+    let marks = work.join("work/incompat");
+    let _ = fs::remove_file(marks.join("volatile/dirty"));
+    let _ = fs::remove_dir(marks.join("volatile"));
+    let _ = fs::remove_dir(marks);
 }
 
 /// Sets attributes of a copy and of every mount in it.

@@ -127,7 +127,7 @@ fn what_somebody_removes_while_it_is_changed_does_not_come_back() {
             .map(|one| {
                 (
                     one.path.strip_prefix(&root).expect("below").to_owned(),
-                    one.why,
+                    &*one.why,
                 )
             })
             .collect();

@@ -16,18 +16,9 @@ pub struct MountPoint {
 
 /// Every place where something is mounted, in the order of the kernel.
 pub fn points() -> Vec<MountPoint> {
-    points_in("/proc/self/mountinfo").unwrap_or_default()
-}
-
-/// Likewise in the view of another thread; `None` if the kernel does not say.
-pub fn points_of(thread: u32) -> Option<Vec<MountPoint>> {
-    points_in(&format!("/proc/{thread}/mountinfo"))
-}
-
-fn points_in(list: &str) -> Option<Vec<MountPoint>> {
-    let text = fs::read(list).ok()?;
+    let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let lines = text.split(|byte| *byte == b'\n');
-    Some(lines.filter_map(point).collect())
+    lines.filter_map(point).collect()
 }
 
 /// `36 35 98:0 /root /mnt ro,noatime master:1 - ext3 /dev/root rw,errors=continue`

@@ -11,7 +11,7 @@ use rustix::net::Shutdown;
 use rustix::pipe::{PipeFlags, SpliceFlags};
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// Bytes that are read at once.
@@ -22,11 +22,6 @@ const MUCH: u64 = 512 * 1024;
 
 /// Bytes that the pipe may hold.
 const PIPE_BYTES: usize = 1 << 20;
-
-/// Bytes for which one side of a long transfer is left asleep: woken for each packet, a proxy takes
-/// turns with both ends on few cores. And how long it sleeps at most while they do not come.
-const WORTH_WAKING: libc::c_int = 256 * 1024;
-const ASLEEP_FOR: Duration = Duration::from_millis(1);
 
 /// How long the first message of TLS may take.
 const GREETS_WITHIN: Duration = Duration::from_secs(10);
@@ -65,17 +60,8 @@ pub(super) fn relay(
             RelayVerdict::OtherName(name) => break RelayStop::OtherName(name),
         }
         out.is_held = !greeting.is_over;
-        if out.is_over && back.is_over {
+        if out.is_over && back.is_over || wait(&mut out, &mut back, greeting.ends_at()).is_err() {
             break RelayStop::Ended;
-        }
-        match wait(&mut out, &mut back, greeting.ends_at()) {
-            // What is there is read now, and more of it wakes at once.
-            Ok(0) => {
-                out.sleep(false);
-                back.sleep(false);
-            }
-            Ok(_) => {}
-            Err(_) => break RelayStop::Ended,
         }
         if greeting.ends_at().is_some_and(|at| Instant::now() > at) {
             break RelayStop::Ended;
@@ -156,8 +142,6 @@ struct RelayWay<'a> {
     pipe: Option<(OwnedFd, OwnedFd)>,
     /// Bytes in the pipe.
     in_pipe: usize,
-    /// Whether few bytes wake nobody.
-    sleeps: bool,
     /// Bytes that were read, and those that were written.
     heard: u64,
     written: u64,
@@ -176,7 +160,6 @@ impl<'a> RelayWay<'a> {
             is_held: false,
             pipe: None,
             in_pipe: 0,
-            sleeps: false,
             heard: 0,
             written: 0,
             has_ended: false,
@@ -190,15 +173,6 @@ impl<'a> RelayWay<'a> {
 
     fn wants_to_read(&self) -> bool {
         !self.has_ended && !self.has_to_write()
-    }
-
-    /// Sleeps while few bytes come, or does not any more.
-    fn sleep(&mut self, sleeps: bool) {
-        if self.sleeps != sleeps {
-            self.sleeps = sleeps;
-            let bytes = if sleeps { WORTH_WAKING } else { 1 };
-            wake_for(self.from, bytes);
-        }
     }
 
     /// Reads what is there.
@@ -236,7 +210,6 @@ impl<'a> RelayWay<'a> {
             let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
             let read = rustix::pipe::splice(self.from, None, end, None, PIPE_BYTES, flags);
             self.in_pipe += read.unwrap_or(0);
-            self.sleep(read.is_ok_and(|count| count > 0));
             read
         } else {
             let had = self.waits.len();
@@ -276,11 +249,7 @@ impl<'a> RelayWay<'a> {
 }
 
 /// Waits until one of them can do something.
-fn wait(
-    out: &mut RelayWay<'_>,
-    back: &mut RelayWay<'_>,
-    until: Option<Instant>,
-) -> io::Result<usize> {
+fn wait(out: &mut RelayWay<'_>, back: &mut RelayWay<'_>, until: Option<Instant>) -> io::Result<()> {
     let interest = |reads: bool, writes: bool| {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, reads);
@@ -301,31 +270,9 @@ fn wait(
     let left = until.map_or(TOLD_EVERY * 20, |at| {
         at.saturating_duration_since(Instant::now())
     });
-    let sleeps = |way: &RelayWay<'_>| way.sleeps && way.wants_to_read();
-    let is_asleep = sleeps(out) || sleeps(back);
-    let left = if is_asleep {
-        left.min(ASLEEP_FOR)
-    } else {
-        left
-    };
     let left = Timespec::try_from(left).map_err(io::Error::other)?;
     match poll(&mut fds, Some(&left)) {
-        Err(Errno::INTR) => Ok(1),
-        done => Ok(done?),
-    }
-}
-
-/// Has a socket be told as readable only when so much is there, or its end.
-fn wake_for(socket: &TcpStream, bytes: libc::c_int) {
-    // SAFETY: the kernel reads the number, which outlives the call. If it refuses, more is told.
-    #[expect(unsafe_code, reason = "this option has no safe wrapper")]
-    unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVLOWAT,
-            (&raw const bytes).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        );
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }

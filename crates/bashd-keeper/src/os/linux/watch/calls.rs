@@ -26,14 +26,6 @@ pub(super) enum PathWish {
 }
 
 impl PathWish {
-    /// Whether its directory decides, unless something is mounted right there.
-    pub(super) fn is_of_directory(self) -> bool {
-        matches!(
-            self,
-            Self::Write { makes: true } | Self::Make | Self::Replace | Self::Remove
-        )
-    }
-
     /// The right of Landlock that stands for it, if there is one.
     pub(super) fn right(self, is_directory: bool) -> Option<AccessFs> {
         match self {

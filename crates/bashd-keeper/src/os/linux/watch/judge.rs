@@ -11,16 +11,12 @@ use super::super::record::Recorder;
 use super::calls::{NamedPath, PathWish};
 use super::listener::WaitingCall;
 use crate::confinement::Network;
-use crate::mounted;
 use crate::refusals::RefusedKind;
-use landlock::AccessFs;
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes,
     StatxFlags,
 };
 use rustix::io::Errno;
-use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeSet;
 use std::ffi::{OsString, c_int};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -44,40 +40,11 @@ pub(super) struct Judge {
     scene: FileScene,
     /// The root of the command's view, once it could be opened.
     root: Option<OwnedFd>,
-    /// Whether the rules allow to read everything: then only what is mounted keeps it from a file.
-    reads_all: bool,
-    /// The directories of the view in which something is mounted, if that is known.
-    mounted_in: OnceCell<BTreeSet<PathBuf>>,
-    /// The directory in which something could be made last.
-    open: RefCell<Option<FreeDirectory>>,
-}
-
-/// A directory that a command may change, and everything right in it: nothing is mounted there, and
-/// in a view nothing is mounted later. Commands make, replace and remove many files in one.
-struct FreeDirectory {
-    /// As callers name it.
-    path: PathBuf,
-    /// What is there then: a file system, and an inode.
-    identity: (u64, u64),
-}
-
-/// What is at this path outside; where that is the same directory, it is the same inside.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let found = rustix::fs::stat(path).ok()?;
-    Some((found.st_dev, found.st_ino))
 }
 
 impl Judge {
     pub(super) fn new(scene: FileScene) -> Self {
-        let reads = [AccessFs::ReadFile, AccessFs::ReadDir];
-        let reads_all = reads.map(|right| scene.rules.allows(Path::new("/"), right)) == [true; 2];
-        Self {
-            scene,
-            root: None,
-            reads_all,
-            mounted_in: OnceCell::new(),
-            open: RefCell::default(),
-        }
+        Self { scene, root: None }
     }
 
     /// What a call will be refused.
@@ -91,11 +58,6 @@ impl Judge {
         if self.root.is_none() {
             let link = format!("/proc/{thread}/root");
             self.root = rustix::fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
-            if let Some(points) = mounted::points_of(thread) {
-                let parents = points.into_iter().map(|point| point.path);
-                let parents = parents.filter_map(|path| Some(path.parent()?.to_owned()));
-                let _ = self.mounted_in.set(parents.collect());
-            }
         }
         let mut refused = Vec::new();
         for named in paths {
@@ -153,11 +115,7 @@ impl Judge {
     /// The path itself, with links resolved, if this is refused.
     fn judged(&self, path: &Path, wish: PathWish, follows: bool) -> Option<PathBuf> {
         let root = self.root.as_ref()?;
-        if !follows && wish.is_of_directory() && self.is_in_open(path) {
-            return None;
-        }
         match look(root, path, follows) {
-            Ok(found) if wish == PathWish::Read && self.reads_all && !is_mounted(&found) => None,
             Ok(found) => self.judged_found(&found, wish),
             Err(Errno::NOENT) => self.judged_missing(root, path, wish, follows),
             // The way to it is closed.
@@ -217,36 +175,12 @@ impl Judge {
         if follows && look(root, path, false).is_ok() {
             return None;
         }
-        let named = path.parent()?;
-        let parent = look(root, named, true).ok()?;
+        let parent = look(root, path.parent()?, true).ok()?;
         let real = path_of(&parent)?;
         let is_refused = is_closed(&parent, Access::WRITE_OK | Access::EXEC_OK)
-            || !self.scene.rules.allows(&real, AccessFs::MakeReg);
-        if !is_refused
-            && self
-                .mounted_in
-                .get()
-                .is_some_and(|all| !all.contains(&real))
-        {
-            let found = rustix::fs::fstat(&parent).ok();
-            let open = found.map(|found| FreeDirectory {
-                path: named.to_owned(),
-                identity: (found.st_dev, found.st_ino),
-            });
-            self.open.replace(open);
-        }
+            || !self.scene.rules.allows(&real, landlock::AccessFs::MakeReg);
         let path = real.join(path.file_name()?);
         (is_refused && is_allowed_outside(&path, PathWish::Make)).then_some(path)
-    }
-
-    /// Whether this is right in the directory that is known to be open.
-    fn is_in_open(&self, path: &Path) -> bool {
-        let open = self.open.borrow();
-        let open = open
-            .as_ref()
-            .filter(|open| path.parent() == Some(&open.path));
-        let is_plain = path.file_name().is_some();
-        open.is_some_and(|open| is_plain && identity(&open.path) == Some(open.identity))
     }
 
     fn is_hidden(&self, path: &Path) -> bool {

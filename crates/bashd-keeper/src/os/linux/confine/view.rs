@@ -109,7 +109,7 @@ impl ConfinedView {
         let hide: BTreeSet<PathBuf> = all(&confinement.hide).into_iter().collect();
         let (layers, unlayered) = layers(confinement);
         let sockets = all(&confinement.sockets);
-        let read = all(&confinement.read);
+        let shown = all(&confinement.read).into_iter();
         let bring = all(&confinement.bring);
         let resolver = all(&["/etc/resolv.conf".into()]).pop();
         let mut view = Self {
@@ -120,8 +120,7 @@ impl ConfinedView {
             layers,
             unlayered,
             sockets,
-            read: read
-                .into_iter()
+            read: shown
                 .filter(|path| own_place(path).is_some_and(|own| own != "/proc"))
                 .collect(),
             bring,

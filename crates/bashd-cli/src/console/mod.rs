@@ -1,13 +1,13 @@
 //! `bashd console`: a terminal UI for people, to run commands, to watch them and to step in.
 //!
 //! `screen` takes and restores the terminal, `app` holds the state and what each key does, `draw`
-//! shows it, `prompt` is the line below and `bar` the one above it, `runs` what runs here, `overlay`
-//! the terminal of a command and `end_key` the key that ends it there, `pager` a page of lines and
-//! `page_text` what it says, `history` what ran before, `jobs` what runs elsewhere, `welcome` the
-//! first screen, `question` a command that waits for approval, `asked_elsewhere` those of other
-//! processes, `asking` a command that waits for input, `words` what a line of the prompt does,
-//! `palette` colors for terminals that have few. One loop handles keys, events of the run and time.
-//! `plain` is the same without any drawing, and `plain_input` what it reads.
+//! shows it, `prompt` is the line below and `bar` the one above it, `runs` what runs here,
+//! `overlay` the terminal of a command and `end_key` the key that ends it there, `pager` a page of
+//! lines and `page_text` what it says, `history` what ran before, `jobs` what runs elsewhere,
+//! `welcome` the first screen, `question` a command that waits for approval, `asked_elsewhere`
+//! those of other processes, `asking` a command that waits for input, `words` what a line of the
+//! prompt does, `palette` colors for terminals that have few. One loop handles keys, events of the
+//! run and time. `plain` is the same without any drawing, and `plain_input` what it reads.
 
 mod app;
 mod asked_elsewhere;

@@ -307,7 +307,8 @@ fn waited(log: &str, job: &str) -> Result<Duration> {
             (hours * 60.0 + minutes) * 60.0 + seconds,
         ))
     };
-    let (asked, begun) = (at("submit_batch_job")?, at("Allocate")?);
+    // `sched: Allocate`, or `sched/backfill: _start_job: Started`, which looks once a second.
+    let (asked, begun) = (at("submit_batch_job")?, at("sched")?);
     Ok(begun.saturating_sub(asked))
 }
 

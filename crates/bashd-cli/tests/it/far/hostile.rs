@@ -80,7 +80,7 @@ fn fault_23_an_outpost_of_another_version_is_refused_with_both_versions() {
     let (reply, _) = call(&home, liar.carrier(), "touch ran");
     let error = error_of(&reply);
     assert!(
-        error.contains("it speaks version 999, and this bashd 3"),
+        error.contains("it speaks version 999, and this bashd 4"),
         "{error}"
     );
     assert!(!home.home().join("ran").exists());

@@ -123,7 +123,8 @@ fn is_as_before(known: &TreeContent, now: &TreeContent) -> bool {
     (known.count, known.bytes) == (now.count, now.bytes) && now.newest <= known.newest
 }
 
-/// A change that is applied, was so later than another, and has something in the way of its path.
+/// The last change that is applied, was so later than another, and has something in the way of its
+/// path.
 pub(super) fn later_in_the_way<'a>(
     others: &'a [ChangeRecord],
     record: &ChangeRecord,
@@ -142,6 +143,7 @@ pub(super) fn later_in_the_way<'a>(
     others
         .iter()
         .filter(|other| other.id != record.id)
-        .find(is_in_the_way)
+        .filter(is_in_the_way)
+        .max_by_key(|other| (other.moved_ms, &other.id))
         .map(|other| &*other.id)
 }

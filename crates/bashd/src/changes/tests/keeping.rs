@@ -160,7 +160,7 @@ fn changes_of_the_same_file_are_undone_and_applied_one_after_the_other() {
     }
     assert_eq!(
         row.undo("a").unwrap_err(),
-        "was changed by b since: undo that first"
+        "was changed by c since: undo that first"
     );
     for _ in 0..3 {
         for (id, left) in [("c", "b"), ("b", "a"), ("a", "first")] {

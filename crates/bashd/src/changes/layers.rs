@@ -2,7 +2,7 @@
 //! all it takes to apply them.
 
 use super::record::{ChangeRecord, LayerRecord};
-use super::tree;
+use super::{removal, tree};
 use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::confinement::{Confinement, HeldLayer};
 use bashd_keeper::file_lock::{LockKind, lock_within};
@@ -192,7 +192,7 @@ fn remove_one(directory: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };
-    tree::remove(&opened, name)?;
+    removal::remove(&opened, name)?;
     if parent.ends_with(NEAR) && tree::names(&opened)? == [".gitignore"] {
         fs::remove_file(parent.join(".gitignore"))?;
         fs::remove_dir(parent)?;

@@ -11,8 +11,8 @@
 //!
 //! `record` is what is kept of a change, `listing` shows it path by path, `store` is the directory
 //! of all of them, in which `trading` applies and undoes them and `at_end` applies those of jobs,
-//! and `tree` looks at files; `marks` is what the kernel notes in a layer, `own_moves` when we moved
-//! things ourselves.
+//! `tree` looks at files, and `removal` removes them; `marks` is what the kernel notes in a layer,
+//! `own_moves` when we moved things ourselves.
 
 mod at_end;
 mod conflicts;
@@ -22,6 +22,7 @@ mod listing;
 mod marks;
 mod own_moves;
 mod record;
+mod removal;
 mod scan;
 mod store;
 mod summary;

@@ -7,7 +7,7 @@ use super::listing::{self, ChangedPath};
 use super::own_moves::OwnMoves;
 use super::record::{ChangeRecord, Durability};
 use super::summary::ChangesSummary;
-use super::{layers, scan, tree};
+use super::{layers, removal, scan, tree};
 use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::confinement::HeldLayer;
 use bashd_keeper::file_lock::{LockKind, lock_within};
@@ -490,7 +490,7 @@ impl ChangeStore {
             let swept = match record {
                 Ok(record) => self.remove(&record),
                 // Without a record nothing in it can be applied.
-                Err(_) if is_old() => tree::remove(&all, &entry.file_name())
+                Err(_) if is_old() => removal::remove(&all, &entry.file_name())
                     .map_err(|error| failed(format!("remove {}", own.display()), error)),
                 Err(_) => Ok(()),
             };
@@ -543,7 +543,7 @@ impl ChangeStore {
         let _ = fs::rename(own.join("record"), own.join(REMOVED));
         let removed = layers::remove(record).and_then(|()| {
             let all = tree::open(&self.directory)?;
-            tree::remove(&all, record.id.as_ref())
+            removal::remove(&all, record.id.as_ref())
         });
         removed.map_err(|error| failed(format!("remove the change {}", record.id), error))
     }

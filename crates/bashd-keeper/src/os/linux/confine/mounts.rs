@@ -80,8 +80,9 @@ pub(super) fn layered(layer: &HeldLayer) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// The kernel refuses a layer that was mounted so before, as that of a session whose shell ended is:
-/// after a crash its files may not be whole. Their sizes and times are compared before they move.
+/// The kernel refuses a layer that was mounted so before, as that of a session whose shell ended
+/// is: after a crash its files may not be whole. Their sizes and times are compared before they
+/// move.
 fn forget_volatile(work: &Path) {
     let marks = work.join("work/incompat");
     let _ = fs::remove_file(marks.join("volatile/dirty"));

@@ -414,7 +414,7 @@ mod tests {
         }
         passed.add(Side::Server, b"y");
         for _ in 0..3 {
-            passed.add(Side::Client, &[b'z'; LONGEST_PIECE]);
+            passed.add(Side::Client, &vec![b'z'; LONGEST_PIECE]);
         }
         let lengths: Vec<usize> = passed.pieces.iter().map(|(_, piece)| piece.len()).collect();
         let full = LONGEST_PIECE;

@@ -267,7 +267,7 @@ fn what_is_too_much_or_too_old_goes_and_what_runs_stays() {
     let mark = fs::File::options()
         .write(true)
         .open(home.state().join("changes/pruned"));
-    let hours = SystemTime::now() - Duration::from_secs(7200);
+    let hours = SystemTime::now() - Duration::from_hours(2);
     mark.unwrap().set_modified(hours).unwrap();
     succeeds(&home, &[&small[..], &["echo 1 >e"]].concat());
     let left: Vec<String> = states(&home).into_iter().map(|(id, _)| id).collect();

@@ -485,7 +485,9 @@ impl FarPlace {
     /// written: for who ends.
     pub(crate) async fn leave(&self) {
         let links: Vec<Arc<Link>> = self.slurm.links();
-        links.iter().for_each(|link| link.nothing_follows());
+        for link in &links {
+            link.nothing_follows();
+        }
         self.flush().await;
     }
 

@@ -88,14 +88,15 @@ fn remarks(root: &Path, before: i64) -> String {
         if found.is_symlink() {
             return;
         }
+        let shown = path.as_os_str().as_encoded_bytes().escape_ascii();
         let mut room = [0; 64];
         for name in ["user.n0", "user.n1"] {
             if let Ok(length) = rustix::fs::lgetxattr(path, name, &mut room) {
-                lines.push(format!("{path:?} {name} {:?}", &room[..length]));
+                lines.push(format!("{shown} {name} {:?}", &room[..length]));
             }
         }
         if found.is_file() && found.mtime() < before {
-            lines.push(format!("{path:?} {} {}", found.mtime(), found.mtime_nsec()));
+            lines.push(format!("{shown} {} {}", found.mtime(), found.mtime_nsec()));
         }
         if let Ok(entries) = fs::read_dir(path) {
             for entry in entries {

@@ -68,7 +68,7 @@ fn fault_27_what_is_no_outpost_is_ended_in_bounded_time_and_memory() {
 fn says_another_version(_: usize, message: &[u8]) -> Vec<Vec<u8>> {
     vec![replaced(
         message,
-        b"\xa7version\x03",
+        b"\xa7version\x04",
         b"\xa7version\xcd\x03\xe7",
     )]
 }

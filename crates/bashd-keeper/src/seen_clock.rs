@@ -22,6 +22,10 @@ const DRIFT: Duration = Duration::from_mins(10);
 /// tells.
 const LONGEST_OFF: Duration = Duration::from_hours(3 * 24);
 
+/// What two clocks lose that are cut to milliseconds: a thing that was made right before a jump was
+/// found must not be taken for one that was made after it.
+const CUT_OFF_MS: u64 = 1;
+
 /// Jumps that are remembered.
 const MOST_JUMPS: usize = 16;
 
@@ -82,7 +86,8 @@ impl SeenClock {
     /// By how much the clock went forward since then beyond the time that passed.
     pub fn jumped_since(&self, then: SystemTime) -> Duration {
         let then = moment(then);
-        let jumps = self.jumps().iter().filter(|jump| then <= jump.before);
+        let jumps = self.jumps().iter();
+        let jumps = jumps.filter(|jump| then <= jump.before.saturating_add(CUT_OFF_MS));
         jumps.map(|jump| jump.length()).sum()
     }
 
@@ -189,6 +194,15 @@ mod tests {
         ]);
         assert_eq!(age(&clock, START + 10 * DAY), DAY);
         assert_eq!(age(&clock, START), DAY + 2 * HOUR);
+    }
+
+    /// Between the two looks, 0.2 ms apart, a millisecond of the time of day began, and none of the
+    /// time since boot.
+    #[test]
+    fn what_was_made_within_the_millisecond_of_a_jump_is_older_than_it() {
+        let clock = looks(&[("a", HOUR, START), ("a", HOUR, START + 10 * DAY)]);
+        assert_eq!(age(&clock, START + 1), 0);
+        assert_eq!(age(&clock, START + 2), 10 * DAY - 2);
     }
 
     #[test]

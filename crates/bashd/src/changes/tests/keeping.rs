@@ -1,6 +1,6 @@
 //! How long changes are kept, and how many.
 
-use super::{ID, scratch};
+use super::{ID, next_moment, scratch};
 use crate::changes::store::{ChangeFailure, ChangeStore, Moved};
 use bashd_keeper::confinement::HeldLayer;
 use std::fs;
@@ -135,8 +135,7 @@ impl Row {
         write(&layer.upper());
         self.store.settle(id).unwrap();
         self.store.apply(id, &Moved::default()).unwrap();
-        // The next one is made at another moment of the file system.
-        std::thread::sleep(Duration::from_millis(12));
+        next_moment();
     }
 
     fn undo(&self, id: &str) -> Result<(), String> {
@@ -223,7 +222,7 @@ fn what_somebody_changed_beside_an_undone_change_is_still_a_conflict() {
         row.apply("a", |upper| fs::write(upper.join("file"), "a").unwrap());
         row.apply("b", |upper| fs::write(upper.join("file"), "b").unwrap());
         row.undo("b").unwrap();
-        std::thread::sleep(Duration::from_millis(12));
+        next_moment();
         meddle(&row.root());
         assert_eq!(row.undo("a").unwrap_err(), SOMEBODY);
     }

@@ -34,6 +34,14 @@ impl Dice {
     }
 }
 
+/// Waits until the file system tells another moment: changes of the same one have the same time.
+fn next_moment() {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    while super::own_moves::moment() <= (now.tv_sec, now.tv_nsec) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 /// In memory, where syncing costs nothing.
 fn scratch() -> TempDir {
     let memory = Path::new("/dev/shm");
@@ -343,8 +351,7 @@ fn conflicts(seed: u64, meddle: impl Fn(&Path)) -> Option<Vec<PathBuf>> {
     if !case.settle() {
         return None;
     }
-    // Two changes in the same moment have the same time.
-    std::thread::sleep(std::time::Duration::from_millis(12));
+    next_moment();
     let change = case.store.find(ID).unwrap();
     let top = change.steps().next().unwrap();
     meddle(&top.path);

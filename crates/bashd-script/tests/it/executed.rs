@@ -196,7 +196,7 @@ struct Tally {
 impl Tally {
     #[expect(
         clippy::print_stdout,
-        reason = "who runs all of them sees what is missed at once"
+        reason = "who runs all of them sees at once what is missed, and what is refused"
     )]
     fn judge(&mut self, guard: &Guard, script: &Hidden, calls: &[Vec<String>]) {
         let given = verdict(guard, &script.text);
@@ -222,7 +222,10 @@ impl Tally {
                 Some(rule) if HIDING.contains(&rule) => self.asked += 1,
                 Some(_) if has_one_of(&POSSIBLE) => {}
                 Some(_) if script.means_harm => self.went_astray += 1,
-                Some(_) => self.refused.push(script.text.clone()),
+                Some(rule) => {
+                    println!("refused, by {rule}: {}", script.text);
+                    self.refused.push(script.text.clone());
+                }
                 None => {}
             }
         }

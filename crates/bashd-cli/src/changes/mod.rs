@@ -50,7 +50,8 @@ pub(crate) fn changes(
                 paths: &paths,
                 force: options.force,
             };
-            moved(store.apply(change.id(), &which), "applied", printer)
+            let result = store.apply(change.id(), &which);
+            moved(result, (change.id(), "applied"), printer)
         }
         Some(ChangesAction::Discard(options)) => {
             let mut changes = Vec::new();
@@ -131,7 +132,8 @@ pub(crate) fn undo(
         force: arguments.force,
     };
     while let Some(change) = chosen.pop() {
-        let status = moved(store.undo(change.id(), &which), "undone", printer)?;
+        let result = store.undo(change.id(), &which);
+        let status = moved(result, (change.id(), "undone"), printer)?;
         if status != ExitStatus::Success {
             return Ok(status);
         }
@@ -184,9 +186,10 @@ fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     absolute.map_err(|error| Failure::new(FailureKind::Usage, error.to_string()))
 }
 
+/// Says what became of a change.
 fn moved(
     result: Result<Change, ChangeFailure>,
-    word: &str,
+    (id, word): (&str, &str),
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     match result {
@@ -197,11 +200,13 @@ fn moved(
                 ChangeState::InPart => " in part",
                 _ => "",
             };
-            let id = change.id();
             printer.note(&format!("{id} is {word}{part}: {command}{place}"));
             Ok(ExitStatus::Success)
         }
-        Err(ChangeFailure::Failed(error)) => Err(error.into()),
+        Err(ChangeFailure::Failed(error)) => {
+            let hint = format!("bashd changes show {id} says what is in it");
+            Err(Failure::from(error).hint(hint))
+        }
         Err(ChangeFailure::Conflicts(conflicts)) => {
             let text = format!("it was not {word}, and nothing was touched:");
             printer.remark(Paint::Bad, "conflict:", &text);

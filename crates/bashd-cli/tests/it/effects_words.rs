@@ -122,6 +122,8 @@ fn a_path_that_is_no_text_is_applied_and_undone_by_its_name() {
     assert!(part.contains("is a part of"), "{part}");
     let foreign = refused(&home, &["changes", "apply", &held, "elsewhere"]);
     assert!(foreign.contains("is not a part of the change"), "{foreign}");
+    let next = format!("hint: bashd changes show {held} says what is in it");
+    assert!(foreign.contains(&next), "{foreign}");
     assert_eq!(names(&root), [""; 0]);
 }
 

@@ -318,7 +318,8 @@ impl EngineCore {
     ) -> Reply {
         let begun = Instant::now();
         let mut entry = LedgerEntry::new((&*self.ledger, &*self.feed), call.raw_text());
-        let ending = self.stages(profile, call, &mut entry, watch).await;
+        let stages = self.stages(profile, call, &mut entry, watch);
+        let ending = self.feed.told_soon(stages).await;
         self.close(call, entry, (profile, ending), begun)
     }
 

@@ -147,6 +147,7 @@ impl<'a> LedgerEntry<'a> {
         profile.clone_into(&mut self.profile);
         self.job = Some(job.to_owned()).filter(|job| !job.is_empty());
         self.tell_begun(None, None);
+        self.feed.flush();
     }
 
     /// Records what somebody did to a job.
@@ -180,9 +181,10 @@ impl<'a> LedgerEntry<'a> {
         self.is_closed = true;
     }
 
+    /// Has it told with what comes next, or soon.
     fn tell_begun(&mut self, cwd: Option<String>, place: Option<String>) {
         self.is_told = true;
-        self.feed.tell_with(|| {
+        self.feed.tell_soon(|| {
             let call = CallBegun {
                 pid: rustix::process::getpid().as_raw_nonzero().get(),
                 owner: self.owner.clone(),

@@ -22,6 +22,7 @@ mod init;
 mod jobs;
 mod judging;
 mod log;
+mod look_room;
 mod man;
 mod map;
 mod mcp;

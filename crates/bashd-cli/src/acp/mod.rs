@@ -118,9 +118,9 @@ impl AcpServer {
     /// Goes on with a session of before; what was said in it. One of this process still has its
     /// shell; of one of another process the directory is known, and the first reply says that the
     /// shell is another one.
-    fn go_on(&self, id: &SessionId, cwd: &Path) -> Result<Vec<RecordedTurn>, Error> {
+    async fn go_on(&self, id: &SessionId, cwd: &Path) -> Result<Vec<RecordedTurn>, Error> {
         let refused = |reason: String| Err(Error::invalid_params().data(json!(reason)));
-        let turns = self.records.read(id).unwrap_or_default();
+        let turns = self.records.turns(id).await.unwrap_or_default();
         let here = self.sessions().get(id).map(|session| session.cwd.clone());
         let last = turns.last();
         let Some(known) = here.clone().or_else(|| Some(last?.cwd.clone())) else {
@@ -283,7 +283,7 @@ async fn serve_client(
         )
         .on_receive_request(
             async move |request: LoadSessionRequest, responder, connection| {
-                let turns = loaded.go_on(&request.session_id, &request.cwd);
+                let turns = loaded.go_on(&request.session_id, &request.cwd).await;
                 if let Ok(turns) = &turns {
                     tell_again(&connection, &request.session_id, turns);
                 }
@@ -293,7 +293,7 @@ async fn serve_client(
         )
         .on_receive_request(
             async move |request: ResumeSessionRequest, responder, _connection| {
-                let turns = resumed.go_on(&request.session_id, &request.cwd);
+                let turns = resumed.go_on(&request.session_id, &request.cwd).await;
                 responder.respond_with_result(turns.map(|_| ResumeSessionResponse::new()))
             },
             on_receive_request!(),

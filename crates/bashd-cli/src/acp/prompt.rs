@@ -98,7 +98,7 @@ impl PromptTurn {
             tool_call: self.tool_call.clone(),
         });
         let reply = self.follow(asking::on_behalf_of(client, call)).await?;
-        self.write_down(cwd, &command, &reply);
+        self.write_down(cwd, &command, &reply).await;
         Ok(PromptResponse::new(if reply.cancelled {
             StopReason::Cancelled
         } else {
@@ -107,7 +107,7 @@ impl PromptTurn {
     }
 
     /// Records the turn for a later process that continues the session.
-    fn write_down(&self, cwd: PathBuf, command: &str, reply: &Reply) {
+    async fn write_down(&self, cwd: PathBuf, command: &str, reply: &Reply) {
         let base = &self.client.base;
         let turn = RecordedTurn {
             cwd,
@@ -116,8 +116,7 @@ impl PromptTurn {
             text: base.engine.without_secrets(&reply.text),
             has_failed: has_failed(reply),
         };
-        // What can't be written can't be loaded elsewhere, and the load says so.
-        let _ = self.shared.records.append(&self.session, &turn.bounded());
+        self.shared.records.add(&self.session, turn.bounded()).await;
     }
 
     /// Runs a call, and shows the client what happens.

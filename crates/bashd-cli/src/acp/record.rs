@@ -5,14 +5,16 @@
 //! turn, each complete in itself. Secrets are left out as in the ledger. A failure to write never
 //! fails a turn: then the session can't be loaded elsewhere.
 
+use crate::look_room::LookRoom;
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, SessionId, SessionUpdate, ToolCall, ToolCallStatus, ToolKind,
 };
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -92,9 +94,13 @@ impl RecordedTurn {
 }
 
 /// All records of a state directory.
+#[derive(Debug, Clone)]
 pub(super) struct SessionRecords {
     directory: PathBuf,
 }
+
+/// Who reads and writes them: what does not answer costs the session that wants it, and no other.
+static RECORDS: LookRoom = LookRoom::of(4);
 
 impl SessionRecords {
     pub(super) fn below(state: &Path) -> Self {
@@ -103,9 +109,24 @@ impl SessionRecords {
         }
     }
 
-    /// The turns of a session; `None` if nothing is written down of it.
-    pub(super) fn read(&self, id: &SessionId) -> Option<Vec<RecordedTurn>> {
-        let text = fs::read(self.file(id)?).ok()?;
+    /// The turns of a session; `None` if nothing is written down of it, or it can't be read for a
+    /// while.
+    pub(super) async fn turns(&self, id: &SessionId) -> Option<Vec<RecordedTurn>> {
+        let (records, id) = (self.clone(), id.clone());
+        RECORDS.look(move || records.read(&id)).await?
+    }
+
+    /// Writes a turn down, if that can be done for now: what can't be written can't be loaded
+    /// elsewhere, and the load says so.
+    pub(super) async fn add(&self, id: &SessionId, turn: RecordedTurn) {
+        let (records, id) = (self.clone(), id.clone());
+        RECORDS.look(move || records.append(&id, &turn)).await;
+    }
+
+    fn read(&self, id: &SessionId) -> Option<Vec<RecordedTurn>> {
+        let mut text = Vec::new();
+        let mut open = opened(OpenOptions::new().read(true), &self.file(id)?).ok()?;
+        open.read_to_end(&mut text).ok()?;
         let lines = text.split(|byte| *byte == b'\n');
         // What is torn is skipped: a process may be killed while it writes.
         let turns = lines.filter_map(|line| serde_json::from_slice(line).ok());
@@ -113,8 +134,7 @@ impl SessionRecords {
         (!turns.is_empty()).then_some(turns)
     }
 
-    /// Writes a turn down.
-    pub(super) fn append(&self, id: &SessionId, turn: &RecordedTurn) -> io::Result<()> {
+    fn append(&self, id: &SessionId, turn: &RecordedTurn) -> io::Result<()> {
         let Some(file) = self.file(id) else {
             return Ok(());
         };
@@ -129,7 +149,7 @@ impl SessionRecords {
                 .create(&self.directory)?;
         }
         let mut options = OpenOptions::new();
-        let mut open = options.append(true).create(true).mode(0o600).open(&file)?;
+        let mut open = opened(options.append(true).create(true).mode(0o600), &file)?;
         open.write_all(&line)?;
         if open.metadata()?.len() > MOST_BYTES {
             shorten(&file)?;
@@ -162,6 +182,17 @@ impl SessionRecords {
             let _ = fs::remove_file(file);
         }
     }
+}
+
+/// Opens a file of ours. Something else in its place, for which somebody may have to be waited, is
+/// none.
+fn opened(options: &mut OpenOptions, file: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let open = options.custom_flags(flags).open(file)?;
+    if !open.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(open)
 }
 
 /// Forgets the older half of a record.
@@ -240,5 +271,23 @@ mod tests {
             records.append(&id, &turn("x")).unwrap();
         }
         assert!(!place.path().join("acp").exists());
+    }
+
+    #[tokio::test]
+    async fn something_else_in_the_place_of_a_record_hangs_nobody() {
+        let place = tempfile::tempdir().unwrap();
+        let (records, id) = (SessionRecords::below(place.path()), new_id());
+        fs::create_dir(place.path().join("acp")).unwrap();
+        let fifo = records.file(&id).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, mode).unwrap();
+        let begun = std::time::Instant::now();
+        assert_eq!(records.turns(&id).await, None);
+        records.add(&id, turn("one")).await;
+        // Of the room that there is, nothing is taken by those who wait for ever.
+        assert!(begun.elapsed() < std::time::Duration::from_secs(1));
+        let other = new_id();
+        records.add(&other, turn("two")).await;
+        assert_eq!(records.turns(&other).await, Some(vec![turn("two")]));
     }
 }

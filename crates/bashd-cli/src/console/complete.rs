@@ -1,5 +1,6 @@
 //! Completion of paths.
 
+use super::in_time;
 use std::path::Path;
 
 /// What a completion adds to the line, and what else it could be.
@@ -12,6 +13,7 @@ pub(super) struct Completion {
 }
 
 /// Completes the path that ends a line.
+/// Nothing is, where that takes long.
 pub(super) fn complete(line: &str, cwd: &Path, home: Option<&Path>) -> Completion {
     let mut words = line.rsplit([' ', '\t', '\n', '=', ';', '|', '&', '<', '>', '(', '!']);
     let word = words.next().unwrap_or_default();
@@ -28,19 +30,8 @@ pub(super) fn complete(line: &str, cwd: &Path, home: Option<&Path>) -> Completio
         (Some(below), Some(home)) => home.join(below.trim_start_matches('/')),
         _ => cwd.join(directory),
     };
-    let mut names: Vec<String> = std::fs::read_dir(path)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let is_wanted =
-                name.starts_with(start) && (!start.is_empty() || !name.starts_with('.'));
-            let end = if entry.path().is_dir() { "/" } else { "" };
-            is_wanted.then(|| format!("{name}{end}"))
-        })
-        .collect();
-    names.sort();
+    let wanted = start.to_owned();
+    let mut names = in_time(move || names_in(&path, &wanted)).unwrap_or_default();
     let common = common_start(&names);
     let mut added = common
         .strip_prefix(start)
@@ -56,6 +47,24 @@ pub(super) fn complete(line: &str, cwd: &Path, home: Option<&Path>) -> Completio
         added,
         choices: names,
     }
+}
+
+/// The names in a directory that begin like this, each directory with a slash.
+fn names_in(directory: &Path, start: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let is_wanted = name.starts_with(start) && (!start.is_empty() || !name.starts_with('.'));
+        let end = if is_wanted && entry.path().is_dir() {
+            "/"
+        } else {
+            ""
+        };
+        is_wanted.then(|| format!("{name}{end}"))
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }
 
 fn common_start(names: &[String]) -> String {
@@ -87,5 +96,14 @@ mod tests {
         assert_eq!(at("!ls ~/be").added, "ta ");
         assert_eq!(at("!ls .h").added, "idden ");
         assert_eq!(at("!ls nothing"), Completion::default());
+    }
+
+    #[test]
+    fn who_waits_for_a_directory_does_not_wait_for_long() {
+        let (_held, never) = std::sync::mpsc::channel::<()>();
+        let begun = std::time::Instant::now();
+        assert_eq!(in_time(move || never.recv()), None);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10));
+        assert_eq!(in_time(|| 7), Some(7));
     }
 }

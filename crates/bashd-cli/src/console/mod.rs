@@ -53,6 +53,17 @@ const TICK: Duration = Duration::from_millis(100);
 /// Keys that may wait for a busy console.
 const KEYS_AHEAD: usize = 256;
 
+/// How long a directory may take that the person named: meanwhile the console stands still.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
+
+/// What a look at a person's files finds; `None` if they do not answer in time.
+fn in_time<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (tell, told) = std::sync::mpsc::channel();
+    let looking = std::thread::Builder::new().spawn(move || tell.send(look()));
+    looking.ok()?;
+    told.recv_timeout(ANSWERS_WITHIN).ok()
+}
+
 /// Starts the guardian of a console's terminal, before any thread exists.
 pub(crate) fn guard_early() -> Option<io::Result<TerminalGuardian>> {
     let mut words = std::env::args_os().skip(1);

@@ -6,6 +6,7 @@
 //! (`session_state.sh`). To the person who types, they are one shell. Only the user can read the
 //! files, which go away with the console.
 
+use super::in_time;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::DirBuilderExt;
@@ -60,10 +61,11 @@ impl SharedState {
         LEAVING
     }
 
-    /// The directory in which the last command ended, if it is still there.
+    /// The directory in which the last command ended, if it is still there, and answers.
     pub(super) fn directory(&self) -> Option<PathBuf> {
         let path = std::fs::read(self.part("directory")).ok()?;
-        Some(PathBuf::from(OsString::from_vec(path))).filter(|path| path.is_dir())
+        let path = PathBuf::from(OsString::from_vec(path));
+        in_time(move || path.is_dir().then_some(path)).flatten()
     }
 
     fn part(&self, name: &str) -> PathBuf {

@@ -123,7 +123,7 @@ pub(crate) fn web(
         tokio::spawn(Arc::clone(&board).keep(stop.clone()));
         let serving = listener.serve(server, stop.clone());
         let result = signals.heed(&stop, serving).await;
-        board.leave();
+        board.leave().await;
         Ok::<_, Failure>(result)
     })?;
     // A thread that still waits for the feed must not delay the end.

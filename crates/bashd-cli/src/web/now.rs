@@ -5,6 +5,7 @@
 //! that comes back goes on, also after a restart of the server: it gets what may be new to it, and
 //! the ids of all rows, so that it drops what is gone. Who reads too slowly gets all rows again.
 
+use super::looks;
 use super::metrics::CallMetrics;
 use super::rows::{self, NowRow};
 use crate::watched::{CallDeeds, WatchedCalls};
@@ -65,6 +66,8 @@ struct BoardState {
     look_took: Duration,
     /// Says that somebody can answer.
     watching: Option<Watching>,
+    /// Whether that is about to be said.
+    begins: bool,
     left: Option<Instant>,
 }
 
@@ -101,7 +104,7 @@ impl NowBoard {
                     None => return,
                 },
                 () = tokio::time::sleep(pause) => {
-                    self.attend();
+                    tokio::spawn(Arc::clone(&self).attend());
                     if self.news.receiver_count() > 0 {
                         self.look().await;
                     }
@@ -119,26 +122,24 @@ impl NowBoard {
         every.saturating_sub(passed).max(Duration::from_millis(200))
     }
 
-    /// Calls that can ask nobody else wait only while a page is open.
-    fn attend(&self) {
-        let is_open = self.news.receiver_count() > 0;
-        let mut state = self.state();
-        if is_open {
-            state.left = None;
-            if state.watching.is_none() {
-                state.watching = self.deeds.questions.watch().ok();
-            }
-        } else if state.watching.is_some() {
-            let left = *state.left.get_or_insert_with(Instant::now);
-            if left.elapsed() >= STAYS_WATCHED {
-                state.watching = None;
-            }
+    /// Calls that can ask nobody else wait only while a page is open. What says so is a file, which
+    /// may keep whoever makes or removes it waiting.
+    async fn attend(self: Arc<Self>) {
+        if self.news.receiver_count() == 0 {
+            let ended = self.state().ends_watching();
+            end_watching(ended).await;
+        } else if self.state().begins_watching() {
+            let questions = self.deeds.questions.clone();
+            let began = looks::WATCHES.look(move || questions.watch().ok()).await;
+            let mut state = self.state();
+            (state.watching, state.begins) = (began.flatten(), false);
         }
     }
 
     /// Nobody watches any more.
-    pub(super) fn leave(&self) {
-        self.state().watching = None;
+    pub(super) async fn leave(&self) {
+        let watching = self.state().watching.take();
+        end_watching(watching).await;
     }
 
     /// Something happened.
@@ -191,9 +192,10 @@ impl NowBoard {
     }
 
     /// What a browser sees first, and then. It has seen what is before the place, if it names one.
-    pub(super) async fn follow(&self, from: Option<FeedPlace>) -> NowFollower {
+    pub(super) async fn follow(self: &Arc<Self>, from: Option<FeedPlace>) -> NowFollower {
         let news = self.news.subscribe();
-        self.attend();
+        // It goes on even if this browser does not wait for it.
+        let _ = tokio::spawn(Arc::clone(self).attend()).await;
         let mut has_read = self.has_read.subscribe();
         // A feed that can't be read keeps nobody waiting.
         let _ = tokio::time::timeout(FIRST_READ, has_read.wait_for(|has_read| *has_read)).await;
@@ -261,7 +263,29 @@ fn read_feed(mut feed: FeedReader, sender: &mpsc::Sender<(FeedBatch, Option<Feed
     }
 }
 
+async fn end_watching(watching: Option<Watching>) {
+    if watching.is_some() {
+        looks::WATCHES.look(move || drop(watching)).await;
+    }
+}
+
 impl BoardState {
+    /// Whether it is to be said now that somebody watches.
+    fn begins_watching(&mut self) -> bool {
+        self.left = None;
+        let is_new = self.watching.is_none() && !self.begins;
+        self.begins |= is_new;
+        is_new
+    }
+
+    /// What is no longer to be said, some time after the last page was closed.
+    fn ends_watching(&mut self) -> Option<Watching> {
+        self.watching.as_ref()?;
+        let left = *self.left.get_or_insert_with(Instant::now);
+        let is_over = left.elapsed() >= STAYS_WATCHED;
+        self.watching.take_if(|_| is_over)
+    }
+
     fn row(&self, id: &str) -> Option<NowRow> {
         rows::row(self.calls.get(id), self.jobs.get(id))
     }

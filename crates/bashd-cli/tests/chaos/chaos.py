@@ -7,7 +7,8 @@ Each client waits for P seconds (0) before a call, so that a run beside other wo
 With `--calm` nothing goes wrong: the same work, for a table of what servers cost before and after it.
 
 Everything runs in namespaces of its own for processes and mounts: nothing outside is touched, and nothing can stay.
-wires.py has the servers and their clients, work.py what clients do and what is right, trouble.py the second process.
+wires.py has the servers and their clients, work.py what clients do and what is right, trouble.py the second process,
+processes.py what each process is for.
 
 Status 0: every answer was right or said what went wrong, none was late, and nothing is left. 1: not so. 77: this can't
 be tried here.
@@ -25,6 +26,7 @@ import sys
 import tempfile
 import time
 
+import processes
 import wires
 import work
 
@@ -132,14 +134,12 @@ class Run:
 
     def all(self):
         try:
-            before = self.costs()
-            self.processes = len(self.left())
+            before = self.begin()
             did = self.trouble()
-            after = self.costs(before)
-            after_all = len(self.left())
+            after = self.calm_down(before)
             self.end()
-            self.show(before, after, did)
-            self.table(before, after, after_all)
+            self.show(before[1], after[1], did)
+            self.table(before, after)
         finally:
             if not self.faults and not self.book.wrong:
                 self.scene.remove()
@@ -180,23 +180,43 @@ class Run:
     def work(self):
         self.finish_work(self.begin_work())
 
-    def costs(self, before=None):
-        """What servers cost that have all their clients, each with a session. At the end they may take a while to be
-        as small as they were."""
+    def begin(self):
+        """What there is, and what it costs, once all clients have called, and it is quiet again."""
         for wire in self.wires:
             self.warm(wire)
+        # One started shell waits in each server, and more only for as long as many calls came.
+        few = 2 * len(self.servers)
+        begun = time.monotonic()
+        while (counts := processes.by_kind(self.left()))[processes.STARTED] > few:
+            if time.monotonic() - begun > PATIENCE:
+                self.faults.append(f"too many shells wait: {counts}")
+                break
+            time.sleep(0.2)
+        return counts, {server.name: server.cost() for server in self.servers}
+
+    def calm_down(self, before):
+        """The same when everything is over; it may take a while to be as little as it was."""
+        for wire in self.wires:
+            self.warm(wire)
+        self.end_jobs()
         begun = time.monotonic()
         while True:
+            counts = processes.by_kind(self.left())
             costs = {server.name: server.cost() for server in self.servers}
             excess = [
-                f"{name}: {what} {cost[what]}, at the beginning {before[name][what]}"
+                f"{kind}: {count} processes, at the beginning {before[0][kind]}"
+                for kind, count in counts.items()
+                if count > before[0][kind]
+            ]
+            excess += [
+                f"{name}: {what} {cost[what]}, at the beginning {before[1][name][what]}"
                 for name, cost in costs.items()
                 for what, most in MORE.items()
-                if before and cost[what] > before[name][what] + most
+                if cost[what] > before[1][name][what] + most
             ]
-            if not excess or time.monotonic() - begun > PATIENCE:
+            if not excess or time.monotonic() - begun > work.LEFT + PATIENCE:
                 self.faults += excess
-                return costs
+                return counts, costs
             time.sleep(0.2)
 
     def warm(self, wire):
@@ -204,8 +224,9 @@ class Run:
         for attempt in range(3):
             try:
                 wire.ready()
-                for arguments in [{}] * 3 + [{"session": "s"}]:
-                    reply = wire.call({"command": "echo fine", **arguments}, work.SLACK)
+                profiles = [{"profile": "pi"}] if wire.has_profiles else []
+                for arguments, how in [({}, {})] * 3 + [({"session": "s"}, {})] + [({}, profile) for profile in profiles]:
+                    reply = wire.call({"command": "echo fine", **arguments}, work.SLACK, **how)
                     if reply.get("output") != "fine\n" or reply.get("exit_code") != 0:
                         self.faults.append(f"{wire.server.name} does not work: {reply}")
                 return
@@ -225,17 +246,20 @@ class Run:
             for status, complaints in server.ended_badly:
                 self.faults.append(f"{server.name} ended by itself with {status}: {complaints}")
         for _ in range(2):
-            listed = self.bashd("jobs", "--json", "--all")
-            jobs = [json.loads(line) for line in listed.splitlines()]
-            running = [job["id"] for job in jobs if job["state"] in ("running", "survivors", "waiting_for_input")]
-            if running:
-                self.bashd("jobs", "kill", *running)
+            self.end_jobs()
         begun = time.monotonic()
         while left := self.left():
             if time.monotonic() - begun > PATIENCE:
                 self.faults += [f"left: {process}" for process in left]
                 return
             time.sleep(0.1)
+
+    def end_jobs(self):
+        listed = self.bashd("jobs", "--json", "--all")
+        jobs = [json.loads(line) for line in listed.splitlines()]
+        running = [job["id"] for job in jobs if job["state"] in ("running", "survivors", "waiting_for_input")]
+        if running:
+            self.bashd("jobs", "kill", *running)
 
     def bashd(self, *arguments):
         run = subprocess.run(
@@ -248,17 +272,7 @@ class Run:
     @staticmethod
     def left():
         """Processes of the namespace besides this run."""
-        processes = []
-        for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) in (1, os.getpid()):
-                continue
-            try:
-                words = pathlib.Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-                state = pathlib.Path(f"/proc/{name}/stat").read_text().rsplit(")", 1)[1].split()[:2]
-            except (OSError, IndexError):
-                continue
-            processes.append(f"{name} {state} {words}")
-        return processes
+        return processes.all_besides((os.getpid(),))
 
     def show(self, before, after, did):
         book = self.book
@@ -275,13 +289,16 @@ class Run:
         for fault in [*book.wrong[:20], *self.faults]:
             print(f"WRONG {fault}"[:1500])
 
-    def table(self, before, after, processes):
-        """What servers cost before and after the work, and how long short commands took."""
-        print(f"processes: {self.processes} before, {processes} after")
+    def table(self, before, after):
+        """What there is and what servers cost before and after the work, and how long short commands took."""
+        print("| processes | before | after |")
+        print("|---|--:|--:|")
+        for kind in processes.KINDS:
+            print(f"| {kind} | {before[0][kind]} | {after[0][kind]} |")
         print("| server | RSS before | after | descriptors before | after | threads before | after | calls | p50 | p99 |")
         print("|---|" + "--:|" * 9)
         for server in self.servers:
-            name, old, new = server.name, before[server.name], after[server.name]
+            name, old, new = server.name, before[1][server.name], after[1][server.name]
             times = sorted(self.book.short.get(name, [0.0]))
             cells = [f"`{name}`"]
             cells += [f"{cost['rss_kib'] / 1024:.1f} MiB" for cost in (old, new)]

@@ -233,6 +233,8 @@ class Wire:
     """One client's way to a server."""
 
     has_jobs = True
+    # Whether a call can name another profile, whose session is then another one.
+    has_profiles = False
 
     def __init__(self, server, number):
         self.server, self.number = server, number
@@ -279,6 +281,8 @@ def from_mcp(answer):
 
 class RpcWire(Wire):
     """A client of `bashd rpc` on pipes."""
+
+    has_profiles = True
 
     def call(self, arguments, bound, cancel_after=None, profile=None):
         message = {"id": self.fresh(), "type": "call", "arguments": arguments}

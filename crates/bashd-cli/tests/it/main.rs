@@ -56,6 +56,7 @@
 //! | `seclusion` | what a command can do to the server that started it, as another user too |
 //! | `secrets` | a canary in every kind of run, and in no record |
 //! | `stalls` | what one caller can make slow, and whom that costs |
+//! | `stalls_files` | files of ours, and directories of `PATH`, that do not answer |
 //! | `snippets` | every block of the pages runs, or says why not |
 //! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
 //! | `telemetry` | spans for OpenTelemetry and metrics for Prometheus, read by their own packages |
@@ -127,6 +128,7 @@ mod seclusion;
 mod secrets;
 mod snippets;
 mod stalls;
+mod stalls_files;
 mod stats;
 mod tape;
 #[cfg(feature = "web")]

@@ -250,3 +250,37 @@ fn a_call_that_comes_to_no_place_is_answered_at_its_own_deadline() {
     still_works(&mut client);
     client.close();
 }
+
+/// With a search for each name it would take the server a minute, which nothing could end. What
+/// takes bash as long ends at the call's own deadline.
+#[test]
+fn an_environment_of_many_thousands_is_read_and_delays_nobody() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    let named = |number: usize| (format!("V{number}"), json!(number.to_string()));
+    for (count, seconds) in [(10_000, 60), (100_000, 3)] {
+        let env: serde_json::Map<String, Value> = (0..count).map(named).collect();
+        let arguments =
+            json!({"command": "echo $V77", "env": env, "timeout": seconds, "on_timeout": "kill"});
+        client.say(&json!({"id": "large", "type": "call", "arguments": arguments}));
+        let begun = Instant::now();
+        let answer = loop {
+            if let Some(answer) = client.kept("large") {
+                break answer;
+            }
+            let one = Instant::now();
+            client.ask(&json!({"id": "beside", "type": "schema"}));
+            assert!(
+                one.elapsed() < Duration::from_secs(5),
+                "{:?}",
+                one.elapsed()
+            );
+            assert!(begun.elapsed() < Duration::from_secs(30), "{count}");
+        };
+        let reply = &answer["data"];
+        let is_right = reply["output"] == "77\n" || (seconds < 60 && reply["timed_out"] == true);
+        assert!(is_right, "{answer}");
+        still_works(&mut client);
+    }
+    client.close();
+}

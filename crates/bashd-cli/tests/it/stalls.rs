@@ -20,7 +20,7 @@ const HUNG: &str = "exec 9<>/dev/fuse && mkdir hung && \
 const MOUNTED: &str = "mkdir mounted && mount -t tmpfs tmpfs mounted || exit 99; exec \"$@\"";
 
 /// A server in a mount namespace of its own, after a script has mounted something in its workspace.
-fn client_with(home: &Home, script: &str, arguments: &[&str]) -> Option<Client> {
+pub(crate) fn client_with(home: &Home, script: &str, arguments: &[&str]) -> Option<Client> {
     let rights = if geteuid().is_root() { "-m" } else { "-rm" };
     let wrapper = [
         "unshare",
@@ -41,7 +41,7 @@ fn client_with(home: &Home, script: &str, arguments: &[&str]) -> Option<Client> 
     None
 }
 
-fn call(id: &str, arguments: &Value) -> Value {
+pub(crate) fn call(id: &str, arguments: &Value) -> Value {
     json!({"id": id, "type": "call", "arguments": arguments})
 }
 

@@ -4,7 +4,8 @@
 use super::elsewhere::{AskingCalls, PostedQuestion};
 use super::grants::GrantKey;
 use super::{Approval, ApprovalAnswer, Approver, Grants, ProposedEffects};
-use crate::errand;
+use crate::errand::{self, ErrandFailure};
+use crate::near::is_near_or_missing;
 use bashd_keeper::secrets::Secrets;
 use bashd_script::guard::Objection;
 use std::future::poll_fn;
@@ -65,6 +66,9 @@ pub(crate) struct ApprovalDesk {
 /// How long it may take to write a grant down: another process may hold its lock, and stand still.
 const STORED_WITHIN: Duration = Duration::from_secs(2);
 
+/// How long a look at the grants may take.
+const LOOKED_UP_WITHIN: Duration = Duration::from_secs(2);
+
 impl ApprovalDesk {
     /// Nobody can be asked yet.
     pub(crate) fn new(state_dir: &Path) -> Self {
@@ -91,7 +95,7 @@ impl ApprovalDesk {
         question: &ApprovalQuestion<'_>,
         own: Option<&Approver>,
     ) -> (ApprovalAnswer, Option<String>) {
-        if self.grants.covers(&question.key()) {
+        if self.is_granted(question).await {
             return (ApprovalAnswer::Once, None);
         }
         let answer = self.ask(question, own).await;
@@ -106,8 +110,12 @@ impl ApprovalDesk {
         things: &[String],
         own: Option<&Approver>,
     ) -> (ApprovalAnswer, Option<String>) {
-        let is_missing = |thing: &&String| !self.grants.covers(&question.about(thing).key());
-        let missing: Vec<&String> = things.iter().filter(is_missing).collect();
+        let mut missing = Vec::new();
+        for thing in things {
+            if !self.is_granted(&question.about(thing)).await {
+                missing.push(thing);
+            }
+        }
         if missing.is_empty() {
             return (ApprovalAnswer::Once, None);
         }
@@ -150,10 +158,10 @@ impl ApprovalDesk {
             answered,
         };
         let asked = self.ask_all(&approval, own);
-        if asked.is_empty() && !AskingCalls::in_state(&self.state_dir).is_watched() {
+        if asked.is_empty() && !AskingCalls::in_state(&self.state_dir).is_watched().await {
             return ApprovalAnswer::Nobody;
         }
-        let posted = PostedQuestion::post(&self.state_dir, question.id);
+        let posted = PostedQuestion::post(&self.state_dir, question.id).await;
         let answer = tokio::select! {
             biased;
             answer = first(asked) => match answer {
@@ -168,6 +176,41 @@ impl ApprovalDesk {
         answer
     }
 
+    /// Whether it was granted before. Files that do not answer for a while grant nothing.
+    async fn is_granted(&self, question: &ApprovalQuestion<'_>) -> bool {
+        let key = question.key();
+        if self.grants.covers_in_session(&key) {
+            return true;
+        }
+        if is_near_or_missing(&self.grants.file()) {
+            return self.grants.covers(&key);
+        }
+        let looked = self.at_files(question, Grants::covers);
+        let looked = tokio::time::timeout(LOOKED_UP_WITHIN, looked).await;
+        matches!(looked, Ok(Ok(true)))
+    }
+
+    /// Has a step done with the files of grants, by an errand.
+    async fn at_files<T: Send + 'static>(
+        &self,
+        question: &ApprovalQuestion<'_>,
+        step: impl FnOnce(&Grants, &GrantKey<'_>) -> T + Send + 'static,
+    ) -> Result<T, ErrandFailure> {
+        let (grants, secrets) = (Arc::clone(&self.grants), question.secrets.clone());
+        let words = [&*question.objection.rule, question.command, question.caller];
+        let [rule, command, caller] = words.map(str::to_owned);
+        let going = errand::go(&self.state_dir, move || {
+            let key = GrantKey {
+                rule: &rule,
+                command: &command,
+                caller: &caller,
+                secrets: &secrets,
+            };
+            step(&grants, &key)
+        });
+        going.await
+    }
+
     async fn remember(
         &self,
         question: &ApprovalQuestion<'_>,
@@ -176,18 +219,7 @@ impl ApprovalDesk {
         if answer != ApprovalAnswer::Always {
             return self.grants.remember(&question.key(), answer);
         }
-        let (grants, secrets) = (Arc::clone(&self.grants), question.secrets.clone());
-        let words = [&*question.objection.rule, question.command, question.caller];
-        let [rule, command, caller] = words.map(str::to_owned);
-        let stored = errand::go(&self.state_dir, move || {
-            let key = GrantKey {
-                rule: &rule,
-                command: &command,
-                caller: &caller,
-                secrets: &secrets,
-            };
-            grants.remember(&key, answer)
-        });
+        let stored = self.at_files(question, move |grants, key| grants.remember(key, answer));
         match tokio::time::timeout(STORED_WITHIN, stored).await {
             Ok(stored) => stored.unwrap_or_else(|failure| Err(failure.into())),
             Err(_) => Err(io::Error::other("another process holds the lock")),

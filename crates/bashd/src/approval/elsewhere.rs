@@ -9,6 +9,8 @@ use super::ApprovalAnswer;
 use crate::ancestors;
 use crate::appending;
 use crate::config::Config;
+use crate::errand;
+use crate::near::is_near_or_missing;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs::{self, File};
@@ -127,6 +129,15 @@ impl AskingCalls {
         is_name.then(|| self.directory.join(id))
     }
 
+    /// Opens the socket of a call.
+    fn open(&self, id: &str) -> Option<(StdListener, PathBuf)> {
+        let path = self.socket(id)?;
+        appending::make_directory(&self.directory).ok()?;
+        self.clear(SETTLED);
+        let listener = listen(&self.directory, id).ok()?;
+        Some((listener, path))
+    }
+
     /// Removes the sockets of calls that were killed while they asked, if they are this old.
     fn clear(&self, age: Duration) {
         for entry in fs::read_dir(&self.directory)
@@ -150,8 +161,24 @@ impl AskingCalls {
         }
     }
 
+    /// Has a step done with the files of the questions; `None` if they do not answer for a while.
+    async fn with_files<T: Send + 'static>(
+        &self,
+        step: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        if is_near_or_missing(&self.directory) {
+            return Some(step(self));
+        }
+        let (questions, there) = (self.clone(), &self.directory);
+        errand::look(there, move || step(&questions)).await
+    }
+
     /// Whether anybody watches. What those who were killed left is cleared away.
-    pub(super) fn is_watched(&self) -> bool {
+    pub(super) async fn is_watched(&self) -> bool {
+        self.with_files(Self::has_watchers).await.unwrap_or(false)
+    }
+
+    fn has_watchers(&self) -> bool {
         let entries = fs::read_dir(&self.directory).into_iter().flatten();
         let watchers = entries
             .flatten()
@@ -179,20 +206,24 @@ pub(super) struct PostedQuestion {
 
 impl Drop for PostedQuestion {
     fn drop(&mut self) {
-        if let Some((_, path)) = &self.listener {
+        let Some((_, path)) = self.listener.take() else {
+            return;
+        };
+        if is_near_or_missing(&path) {
             let _ = fs::remove_file(path);
+        } else {
+            errand::here_or_aside(move || drop(fs::remove_file(path)));
         }
     }
 }
 
 impl PostedQuestion {
     /// Opens the question of this call. If that is not possible, nobody answers it here.
-    pub(super) fn post(state_dir: &Path, id: &str) -> Self {
-        let questions = AskingCalls::in_state(state_dir);
-        let listener = questions.socket(id).and_then(|path| {
-            appending::make_directory(&questions.directory).ok()?;
-            questions.clear(SETTLED);
-            let listener = listen(&questions.directory, id).ok()?;
+    pub(super) async fn post(state_dir: &Path, id: &str) -> Self {
+        let (questions, id) = (AskingCalls::in_state(state_dir), id.to_owned());
+        let opening = questions.with_files(move |questions| questions.open(&id));
+        let opened = opening.await.flatten();
+        let listener = opened.and_then(|(listener, path)| {
             let listener = UnixListener::from_std(listener).ok()?;
             Some((listener, path))
         });
@@ -225,7 +256,7 @@ impl PostedQuestion {
     pub(super) async fn answered_by_watchers(&self, until: Instant) -> ApprovalAnswer {
         let latest = until.min(Instant::now() + PATIENCE);
         let gone = async {
-            while self.listener.is_some() && self.questions.is_watched() {
+            while self.listener.is_some() && self.questions.is_watched().await {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };
@@ -304,7 +335,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_from_elsewhere_counts_once() {
         let state = tempfile::tempdir().unwrap();
-        let posted = PostedQuestion::post(state.path(), "ab_c-1");
+        let posted = PostedQuestion::post(state.path(), "ab_c-1").await;
         let questions = AskingCalls::in_state(state.path());
         assert!(questions.is_open("ab_c-1") && !questions.is_open("abd"));
         let (answering, answered) = (
@@ -331,7 +362,7 @@ mod tests {
     async fn what_killed_calls_left_is_cleared_and_a_look_is_no_answer() {
         let state = tempfile::tempdir().unwrap();
         let questions = AskingCalls::in_state(state.path());
-        let posted = PostedQuestion::post(state.path(), "alive");
+        let posted = PostedQuestion::post(state.path(), "alive").await;
         drop(listen(&questions.directory, "killed").unwrap());
         assert!(questions.is_open("killed"));
         // Too young, then old enough.
@@ -349,13 +380,13 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let later = Instant::now() + PATIENCE;
         let questions = AskingCalls::in_state(state.path());
-        let posted = PostedQuestion::post(state.path(), "abc");
+        let posted = PostedQuestion::post(state.path(), "abc").await;
         assert_eq!(
             posted.answered_by_watchers(later).await,
             ApprovalAnswer::Nobody
         );
         let watching = questions.watch().unwrap();
-        assert!(questions.is_watched());
+        assert!(questions.is_watched().await);
         let waits = posted.answered_by_watchers(later);
         let short = tokio::time::timeout(Duration::from_millis(50), waits).await;
         assert!(short.is_err(), "it waits");
@@ -371,6 +402,6 @@ mod tests {
         // What a killed one left is cleared away.
         let left = state.path().join(DIRECTORY).join("watch-1");
         fs::write(&left, "").unwrap();
-        assert!(!questions.is_watched() && !left.exists());
+        assert!(!questions.is_watched().await && !left.exists());
     }
 }

@@ -72,9 +72,14 @@ impl Grants {
         }
     }
 
+    /// Where they are.
+    pub(super) fn file(&self) -> PathBuf {
+        self.state_dir.join(FILE)
+    }
+
     /// What was granted for good, oldest first. A line that is not a grant is skipped.
     pub fn list(&self) -> io::Result<Vec<Grant>> {
-        let path = self.state_dir.join(FILE);
+        let path = self.file();
         match fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             // Whoever opens a FIFO waits for its writer.
@@ -110,10 +115,8 @@ impl Grants {
 
     /// Whether a person has allowed this before.
     pub(super) fn covers(&self, question: &GrantKey<'_>) -> bool {
-        let sessions = self.of_sessions.lock();
-        let sessions = sessions.unwrap_or_else(PoisonError::into_inner);
-        sessions.contains(&key(question)) || {
-            self.list().is_ok_and(|grants| {
+        self.covers_in_session(question)
+            || self.list().is_ok_and(|grants| {
                 let (command, exact) = self.written(question);
                 // Without the key no such grant can be told from another.
                 let is_it = |grant: &Grant| {
@@ -122,7 +125,13 @@ impl Grants {
                 };
                 exact.as_deref() != Some("") && grants.iter().any(is_it)
             })
-        }
+    }
+
+    /// Likewise, as long as this engine lives: that is in no file.
+    pub(super) fn covers_in_session(&self, question: &GrantKey<'_>) -> bool {
+        let sessions = self.of_sessions.lock();
+        let sessions = sessions.unwrap_or_else(PoisonError::into_inner);
+        sessions.contains(&key(question))
     }
 
     /// Remembers an answer for as long as it was given.
@@ -189,7 +198,7 @@ impl Grants {
 
     /// Replaces the file: it is there whole or not at all.
     fn write(&self, grants: &[Grant]) -> io::Result<()> {
-        let path = self.state_dir.join(FILE);
+        let path = self.file();
         let new = path.with_extension("new");
         let mut file = private().truncate(true).open(&new)?;
         for grant in grants {

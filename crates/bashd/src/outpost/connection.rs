@@ -165,7 +165,7 @@ impl Connection<'_> {
             }
             ToOutpost::NextEnds { ask, call, told } => {
                 self.answer(ask, |outpost| async move {
-                    let reply = match outpost.engine(&call.settings) {
+                    let reply = match outpost.engine(&call.settings).await {
                         Ok(engine) => Box::pin(engine.ended_here(&call, told)).await,
                         Err(error) => ManagedReply::failed(&error),
                     };
@@ -174,9 +174,13 @@ impl Connection<'_> {
                 });
             }
             ToOutpost::EndsTold { call, ids } => {
-                if let Ok(engine) = self.outpost.engine(&call.settings) {
-                    errand::here_or_aside(move || engine.ends_are_told(&call, &ids));
-                }
+                let outpost = Arc::clone(self.outpost);
+                // Whatever becomes of this carrier.
+                tokio::spawn(async move {
+                    if let Ok(engine) = outpost.engine(&call.settings).await {
+                        errand::here_or_aside(move || engine.ends_are_told(&call, &ids));
+                    }
+                });
             }
             ToOutpost::Stored { ask, wish } => {
                 self.answer(ask, |outpost| async move {

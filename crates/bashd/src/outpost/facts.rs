@@ -23,18 +23,20 @@ impl Outpost {
     /// Answers a call about jobs. A run whose call was not told its end is found here, too, as long
     /// as it is kept.
     pub(crate) async fn manage(self: &Arc<Self>, call: &ManagedCall) -> ManagedReply {
-        match self.engine(&call.settings) {
+        match self.engine(&call.settings).await {
             Ok(engine) => {
                 let managed = Box::pin(engine.manage(call)).await;
-                let told = managed.is_error().then(|| self.told_of_run(&call.input));
-                told.flatten().unwrap_or(managed)
+                if !managed.is_error() {
+                    return managed;
+                }
+                self.told_of_run(&call.input).await.unwrap_or(managed)
             }
             Err(error) => ManagedReply::failed(&error),
         }
     }
 
     /// What is known of the run that a call names by its id, if it is one.
-    fn told_of_run(self: &Arc<Self>, input: &str) -> Option<ManagedReply> {
+    async fn told_of_run(self: &Arc<Self>, input: &str) -> Option<ManagedReply> {
         let input: Value = serde_json::from_str(input).ok()?;
         let named = input["job"].as_str().or(input["jobs"][0].as_str())?;
         let id = named.rsplit(':').next().unwrap_or(named);
@@ -49,7 +51,8 @@ impl Outpost {
         if input["action"] == "kill" {
             self.cancel(id.to_owned());
         }
-        let (text, exit_code, output) = run.told();
+        let telling = errand::read(move |_| run.told());
+        let (text, exit_code, output) = telling.await.ok()?;
         let mut reply = said(format!("{named}: {text}\n{output}"));
         reply.result = json!({"jobs": [{"id": id, "exit_code": exit_code, "told": text}]});
         reply.exit_code = exit_code;

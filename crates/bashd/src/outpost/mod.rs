@@ -6,6 +6,7 @@
 //! started, so that an order that comes again is not carried out again, not even by the next
 //! outpost. Without carriers, runs and sessions it leaves after a while.
 
+mod along;
 mod connection;
 mod facts;
 mod hold;
@@ -19,6 +20,7 @@ use crate::config::{Lease, Surroundings};
 use crate::engine::Engine;
 use crate::errand;
 use crate::error::Result;
+use crate::near;
 use crate::place::OrderSettings;
 use crate::secrets::KnownSecrets;
 use bashd_keeper::keeper::KeeperSource;
@@ -31,6 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::UnixListener;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// Engines that an outpost has at a time: one for each configuration of a near side.
@@ -213,22 +216,25 @@ impl Outpost {
     }
 
     /// The engine for orders with these settings.
-    pub(crate) fn engine(&self, settings: &OrderSettings) -> Result<Engine> {
-        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = engines.iter().position(|(known, _)| known == settings) {
-            let known = engines.remove(at);
-            let engine = known.1.clone();
-            engines.push(known);
+    pub(crate) async fn engine(&self, settings: &OrderSettings) -> Result<Engine> {
+        if let Some(engine) = self.known_engine(settings) {
             return Ok(engine);
         }
         let mut config = settings.config(&self.settings.state_dir);
         config.lease = self.settings.lease;
         config.secrets.known = self.known.clone();
-        if let Some(other) = settings.other_shell().filter(|_| !self.has_bash()) {
+        if let Some(other) = settings.other_shell()
+            && !self.has_bash().await
+        {
             config.shell = Some(other.to_owned());
+        }
+        // Somebody else may have begun one meanwhile.
+        if let Some(engine) = self.known_engine(settings) {
+            return Ok(engine);
         }
         let surroundings = self.settings.surroundings.clone();
         let engine = Engine::new(config, surroundings, KeeperSource::Hook)?;
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
         if engines.len() >= MOST_ENGINES {
             // The one unused for longest; its runs hold it until they end.
             engines.remove(0);
@@ -237,14 +243,40 @@ impl Outpost {
         Ok(engine)
     }
 
-    /// Whether commands find a bash here.
-    fn has_bash(&self) -> bool {
+    /// The one that there is, which is the last used from now on.
+    fn known_engine(&self, settings: &OrderSettings) -> Option<Engine> {
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = engines.iter().position(|(known, _)| known == settings)?;
+        let known = engines.remove(at);
+        let engine = known.1.clone();
+        engines.push(known);
+        Some(engine)
+    }
+
+    /// Whether commands find a bash here. A directory that does not answer has none.
+    async fn has_bash(&self) -> bool {
         let env = &self.settings.surroundings.env;
         let path = env.iter().find(|(name, _)| name == "PATH");
         let path = path.map_or("/usr/local/bin:/usr/bin:/bin".into(), |(_, path)| {
             path.clone()
         });
-        std::env::split_paths(&path).any(|folder| folder.join("bash").is_file())
+        let programs = std::env::split_paths(&path).map(|folder| folder.join("bash"));
+        let (near, far): (Vec<PathBuf>, _) =
+            programs.partition(|program| near::is_near_or_missing(program));
+        if near.iter().any(|program| program.is_file()) {
+            return true;
+        }
+        let looks = far.into_iter().map(|program| async move {
+            let there = program.clone();
+            errand::look(&program, move || there.is_file()).await
+        });
+        let mut looks: JoinSet<Option<bool>> = looks.collect();
+        while let Some(looked) = looks.join_next().await {
+            if matches!(looked, Ok(Some(true))) {
+                return true;
+            }
+        }
+        false
     }
 
     pub(crate) fn runs(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<OrderedRun>>> {

@@ -1,6 +1,8 @@
 //! One order and what becomes of it, whoever is connected.
 
+use super::along::goes_along;
 use super::{Outpost, facts};
+use crate::errand;
 use crate::event::{Event, Stream};
 use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{Exit, OutputWatch, PlanOutcome, Run, RunFailure};
@@ -62,7 +64,7 @@ struct EventFeed {
 pub(crate) struct RunEnd {
     pub(crate) conclusion: Conclusion,
     pub(crate) along: Vec<Along>,
-    run: Option<Run>,
+    run: Option<Arc<Run>>,
     /// What must not be told of its output. Who asked for it knows other secrets.
     veil: Veil,
 }
@@ -127,7 +129,7 @@ impl Outpost {
         if let Some(why) = facts::not_held(trees) {
             return RunEnd::failed(&crate::Error::new(crate::ErrorKind::Place, why));
         }
-        let engine = match self.engine(&order.settings) {
+        let engine = match self.engine(&order.settings).await {
             Ok(engine) => engine,
             Err(error) => return RunEnd::failed(&error),
         };
@@ -156,7 +158,8 @@ impl Outpost {
         match run {
             Ok(PlanOutcome::Ended(run)) => {
                 let report = Box::new(RunReport::of(&run));
-                RunEnd::with_output(Conclusion::Ended { outline, report }, run, (along, veil))
+                let conclusion = Conclusion::Ended { outline, report };
+                RunEnd::with_output(conclusion, run, (along, veil)).await
             }
             Ok(PlanOutcome::Backgrounded(job)) => {
                 let alias = match &order.shown_at {
@@ -176,7 +179,7 @@ impl Outpost {
                     report,
                     job: name,
                 };
-                RunEnd::with_output(conclusion, run, (along, veil))
+                RunEnd::with_output(conclusion, run, (along, veil)).await
             }
             Err(RunFailure::CancelledBeforeStart) => RunEnd::of(Conclusion::Cancelled),
             Err(RunFailure::TooManyJobs(text)) => RunEnd::of(Conclusion::TooManyJobs { text }),
@@ -187,7 +190,7 @@ impl Outpost {
                     partial: (partial.as_deref()).map(|run| Box::new(RunReport::of(run))),
                 };
                 match partial {
-                    Some(run) => RunEnd::with_output(conclusion, *run, (along, veil)),
+                    Some(run) => RunEnd::with_output(conclusion, *run, (along, veil)).await,
                     None => RunEnd::of(conclusion),
                 }
             }
@@ -426,28 +429,14 @@ impl RunEnd {
         })
     }
 
-    fn with_output(conclusion: Conclusion, run: Run, (limits, veil): (AlongLimits, Veil)) -> Self {
-        let mut along = Vec::new();
-        let streams = [
-            (Stream::Out, Some(&run.out)),
-            (Stream::Err, run.err.as_ref()),
-        ];
-        for (stream, output) in streams {
-            let Some(output) = output else { continue };
-            for range in ranges(output.len(), limits) {
-                // What can't be read now is asked for, and then says why.
-                if let Ok(pieces) = View::of(output, &veil).source().read(range.clone()) {
-                    along.push(Along {
-                        stream,
-                        from: range.start,
-                        pieces: pieces.into_iter().map(FarPiece::from).collect(),
-                    });
-                }
-            }
-        }
+    async fn with_output(conclusion: Conclusion, run: Run, shown: (AlongLimits, Veil)) -> Self {
+        let ((limits, veil), run) = (shown, Arc::new(run));
+        let (hidden, reading) = (veil.clone(), Arc::clone(&run));
+        let along = errand::read(move |_| goes_along(&reading, limits, &hidden)).await;
         Self {
             conclusion,
-            along,
+            // What can't be read now is asked for, and then says why.
+            along: along.unwrap_or_default(),
             run: Some(run),
             veil,
         }
@@ -464,20 +453,6 @@ impl RunEnd {
         let pieces = View::of(output, &self.veil).source().read(range)?;
         Ok(pieces.into_iter().map(FarPiece::from).collect())
     }
-}
-
-/// The parts of a stream that come with its end: all of it, or its first and last bytes.
-fn ranges(length: u64, limits: AlongLimits) -> Vec<Range<u64>> {
-    if length == 0 {
-        return Vec::new();
-    }
-    let whole = (0..length, None);
-    let (first, last) = if length <= limits.first + limits.last {
-        whole
-    } else {
-        (0..limits.first, Some(length - limits.last..length))
-    };
-    std::iter::once(first).chain(last).collect()
 }
 
 /// Where the ids of orders are that were begun.

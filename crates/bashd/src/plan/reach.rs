@@ -4,12 +4,14 @@ use super::confinement;
 use super::directory;
 use super::environment;
 use super::resolve::{Setting, cd_of_the_shell};
+use super::shell;
 use crate::config::Preset;
 use crate::guard::safe_mode::{RunForm, StepWord};
 use crate::near::{is_near, is_near_or_missing};
 use crate::profile::Profile;
 use crate::request::Request;
 use crate::rewrite::Command;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// A place that a draft would go to and that may keep it waiting, if there is one.
@@ -42,8 +44,13 @@ pub(crate) fn far_place(
     if let Some(far) = entered.filter(|path| !is_near_or_missing(path)) {
         return Some(far);
     }
-    if let Some(far) = far_directory_of_programs(request, &cwd) {
-        return Some(far);
+    let own = request.env.iter().rfind(|(name, _)| name == "PATH");
+    let far = match own {
+        Some((_, path)) => far_directory_of_programs(path, &cwd),
+        None => far_directory_of_shell(profile, setting, &cwd),
+    };
+    if far.is_some() {
+        return far;
     }
     match setting.form {
         RunForm::AsWritten => None,
@@ -78,9 +85,19 @@ fn far_workspace(
 }
 
 /// A directory of the call's own `PATH` that is far.
-fn far_directory_of_programs(request: &Request, cwd: &Path) -> Option<PathBuf> {
-    let own = request.env.iter().rfind(|(name, _)| name == "PATH");
-    let (_, path) = own?;
+fn far_directory_of_programs(path: &OsStr, cwd: &Path) -> Option<PathBuf> {
     let mut directories = std::env::split_paths(path).map(|directory| cwd.join(directory));
     directories.find(|directory| !is_near_or_missing(directory))
+}
+
+/// A directory of everybody's `PATH` that is far, and in which the shell would be looked for.
+fn far_directory_of_shell(profile: &Profile, setting: Setting<'_>, cwd: &Path) -> Option<PathBuf> {
+    let name = match setting.form {
+        RunForm::Program { name, .. } => name.as_str(),
+        RunForm::AsWritten | RunForm::Steps(_) => shell::looked_up(profile, setting.config)?,
+    };
+    let mut variables = setting.surroundings.env.iter();
+    let path = variables.rfind(|(name, _)| name == "PATH");
+    let path = path.map(|(_, path)| &**path);
+    setting.programs.far_directory(name, path, cwd)
 }

@@ -4,6 +4,7 @@
 use super::Variables;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
+use crate::near::{is_near, is_near_or_missing};
 use crate::profile::Profile;
 use crate::profile::rules::{ShellCandidate, ShellChoice};
 use rustix::fs::Access;
@@ -51,15 +52,12 @@ impl Programs {
         if name.contains('/') {
             return find_program(name, path, cwd);
         }
-        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        found.retain(|one| one.at.elapsed() < BELIEVED);
-        let is_it =
-            |one: &&FoundProgram| one.name == name && one.path.as_deref() == path && one.cwd == cwd;
-        let known = found.iter().find(is_it);
-        if let Some(known) = known.filter(|known| is_executable(&known.program)) {
-            return Some(known.program.clone());
+        let known = self.known(|one| one.is_of(name, path, cwd));
+        if let Some(known) = known.filter(|known| is_executable(known)) {
+            return Some(known);
         }
         let program = find_program(name, path, cwd)?;
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if found.len() < REMEMBERED {
             found.push(FoundProgram {
                 name: name.to_owned(),
@@ -70,6 +68,43 @@ impl Programs {
             });
         }
         Some(program)
+    }
+
+    /// A directory in which a program would be looked for and that may keep whoever looks waiting.
+    /// Those behind the first that has the program are not asked.
+    pub(super) fn far_directory(
+        &self,
+        name: &str,
+        path: Option<&OsStr>,
+        cwd: &Path,
+    ) -> Option<PathBuf> {
+        let known = self.known(|one| one.is_of(name, path, cwd));
+        if known.is_some_and(|known| is_near(&known)) {
+            return None;
+        }
+        for directory in std::env::split_paths(path.unwrap_or(OsStr::new(DEFAULT_PATH))) {
+            let directory = cwd.join(directory);
+            if !is_near_or_missing(&directory) {
+                return Some(directory);
+            }
+            if is_executable(&directory.join(name)) {
+                break;
+            }
+        }
+        None
+    }
+
+    fn known(&self, is_it: impl Fn(&FoundProgram) -> bool) -> Option<PathBuf> {
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        found.retain(|one| one.at.elapsed() < BELIEVED);
+        let known = found.iter().find(|one| is_it(one));
+        known.map(|known| known.program.clone())
+    }
+}
+
+impl FoundProgram {
+    fn is_of(&self, name: &str, path: Option<&OsStr>, cwd: &Path) -> bool {
+        self.name == name && self.path.as_deref() == path && self.cwd == cwd
     }
 }
 
@@ -184,6 +219,17 @@ fn find_program(program: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathB
     std::env::split_paths(path)
         .map(|directory| cwd.join(directory).join(program))
         .find(|candidate| is_executable(candidate))
+}
+
+/// What the shell of a call is looked up by, if that is a name.
+pub(super) fn looked_up<'a>(profile: &'a Profile, config: &'a Config) -> Option<&'a str> {
+    let configured = config.shell.as_deref();
+    let is_open = profile.shell.choice == ShellChoice::Configurable;
+    let mut listed = profile.shell.candidates.iter();
+    let listed = listed.find(|shell| shell.program != ShellCandidate::OWN);
+    let listed = listed.map(|shell| shell.program.as_str());
+    let name = configured.filter(|_| is_open).or(listed)?;
+    (!name.contains('/')).then_some(name)
 }
 
 fn is_executable(program: &Path) -> bool {

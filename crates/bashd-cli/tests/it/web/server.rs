@@ -73,7 +73,11 @@ impl WebUnderTest {
 
     pub(crate) fn start_at(home: &Home, port: &str, arguments: &[&str]) -> Self {
         let arguments = [&["web", "--port", port], arguments].concat();
-        let mut child = crate::bashd(home, &arguments).spawn();
+        Self::of(crate::bashd(home, &arguments).spawn())
+    }
+
+    /// One that was started.
+    pub(crate) fn of(mut child: Child) -> Self {
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
         let line = said.next().unwrap().unwrap();
         let address = line.strip_prefix("bashd: listening on http://");

@@ -168,6 +168,12 @@ fn the_fifteenth_fresh_list_is_caught() {
     measure("fifteenth.tsv", 1);
 }
 
+/// By somebody who had seen neither the guard's source nor another list.
+#[test]
+fn the_sixteenth_fresh_list_is_caught() {
+    measure("sixteenth.tsv", 8);
+}
+
 #[test]
 fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
     let gate = Gate {
@@ -188,6 +194,7 @@ fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
         "eleventh_strict.tsv",
         "twelfth_strict.tsv",
         "thirteenth_strict.tsv",
+        "sixteenth_strict.tsv",
         // Every option that git 2.47 names by `git SUBCOMMAND --git-completion-helper-all`.
         "git_options_strict.tsv",
     ];

@@ -54,6 +54,16 @@ pub(super) enum NamedText {
     Function,
     Alias,
     File,
+    /// A task that a program has written into the settings of the project.
+    Task,
+    /// What a descriptor or a pipe with a name reads, as far as it is known.
+    Opened,
+    /// The script that reads what is written into a descriptor, or a pipe with a name.
+    Reader,
+    /// Where a symbolic link of the script leads.
+    Link,
+    /// What the script has mounted at a place.
+    Mount,
 }
 
 /// What is known about variables at some place of the text.
@@ -368,6 +378,11 @@ impl Constants {
             .keys()
             .filter(|(kind, _)| *kind == NamedText::Function);
         names.map(|(_, name)| name.to_string()).collect()
+    }
+
+    /// Whether any texts with a name are known.
+    pub(super) fn has_texts(&self) -> bool {
+        !self.texts.is_empty()
     }
 
     /// Whether the command may call a text that is known by its name.

@@ -117,7 +117,7 @@ fn measure(name: &str, most_missed: usize) {
 
 #[test]
 fn the_first_fresh_list_is_caught() {
-    measure("first.tsv", 4);
+    measure("first.tsv", 3);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn the_fourth_fresh_list_is_caught() {
 /// By somebody else who had not seen the rules.
 #[test]
 fn the_fifth_fresh_list_is_caught() {
-    measure("fifth.tsv", 4);
+    measure("fifth.tsv", 3);
 }
 
 #[test]
@@ -160,18 +160,18 @@ fn the_thirteenth_fresh_list_is_caught() {
 
 #[test]
 fn the_fourteenth_fresh_list_is_caught() {
-    measure("fourteenth.tsv", 2);
+    measure("fourteenth.tsv", 0);
 }
 
 #[test]
 fn the_fifteenth_fresh_list_is_caught() {
-    measure("fifteenth.tsv", 1);
+    measure("fifteenth.tsv", 0);
 }
 
 /// By somebody who had seen neither the guard's source nor another list.
 #[test]
 fn the_sixteenth_fresh_list_is_caught() {
-    measure("sixteenth.tsv", 8);
+    measure("sixteenth.tsv", 0);
 }
 
 #[test]
@@ -226,6 +226,7 @@ fn the_interceptor_names_the_tool_for_contested_commands() {
         "fifth_interceptor.tsv",
         "sixth_interceptor.tsv",
         "thirteenth_interceptor.tsv",
+        "sixteenth_interceptor.tsv",
     ];
     for row in lists.into_iter().flat_map(rows) {
         let (wanted, command) = match row.as_slice() {

@@ -184,8 +184,8 @@ fn is_loss_of_text(text: &str) -> bool {
         || text.contains('#') && is_loss(&without_comments(text, true))
 }
 
-/// A text with a blank in place of each comment; `has_hashes` if `#` begins one, as for MySQL. What
-/// stands in `/*! … */` is run by it.
+/// A text with a blank in place of each comment; `has_hashes` if `#` begins one, as for `mysql`,
+/// which also runs what stands in `/*! … */`.
 fn without_comments(text: &str, has_hashes: bool) -> String {
     let mut plain = String::new();
     let mut rest = text;

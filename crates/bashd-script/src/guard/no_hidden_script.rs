@@ -250,7 +250,8 @@ fn decodes(command: &SimpleCommand) -> bool {
         Some("xxd") => has("r", &["revert"]),
         Some("openssl") => words.iter().any(|word| word.is("-d")),
         Some(
-            "uudecode" | "gunzip" | "zcat" | "bzcat" | "xzcat" | "bunzip2" | "unxz" | "brotli",
+            "uudecode" | "gunzip" | "zcat" | "bzcat" | "xzcat" | "bunzip2" | "unxz" | "brotli"
+            | "dc",
         ) => true,
         Some("gzip" | "bzip2" | "xz" | "zstd") => has("d", &["decompress"]),
         Some("gpg" | "gpg2") => has("d", &["decrypt"]),
@@ -264,7 +265,6 @@ fn decodes(command: &SimpleCommand) -> bool {
             "from_base64",
             "from_hex",
         ]),
-        Some("dc") => true,
         _ => false,
     }
 }

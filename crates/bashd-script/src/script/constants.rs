@@ -71,6 +71,8 @@ pub(super) enum NamedText {
 pub(super) struct Constants {
     values: HashMap<ScriptText, Known>,
     texts: HashMap<(NamedText, ScriptText), Rc<str>>,
+    /// Which kinds of them there are, a bit each: most scripts have none but functions.
+    kinds: u8,
     /// Variables that are other names of others (`declare -n`).
     references: HashMap<ScriptText, ScriptText>,
     /// Variables whose values are always in small or in capital letters (`declare -l`, `-u`).
@@ -110,6 +112,7 @@ impl Constants {
             Self {
                 values: self.values.clone(),
                 texts: self.texts.clone(),
+                kinds: self.kinds,
                 ..Self::default()
             }
         };
@@ -360,12 +363,13 @@ impl Constants {
 
     /// Records a text that is run where its name is called.
     pub(super) fn define(&mut self, kind: NamedText, name: &str, text: &str) {
+        self.kinds |= 1 << kind as u8;
         self.texts.insert((kind, name.into()), text.into());
     }
 
     /// The text of that name.
     pub(super) fn text(&self, kind: NamedText, name: &str) -> Option<Rc<str>> {
-        if self.texts.is_empty() {
+        if !self.has_text_of(kind) {
             return None;
         }
         self.texts.get(&(kind, name.into())).cloned()
@@ -378,6 +382,11 @@ impl Constants {
             .keys()
             .filter(|(kind, _)| *kind == NamedText::Function);
         names.map(|(_, name)| name.to_string()).collect()
+    }
+
+    /// Whether any text of this kind is known.
+    pub(super) fn has_text_of(&self, kind: NamedText) -> bool {
+        self.kinds & (1 << kind as u8) != 0
     }
 
     /// Whether any texts with a name are known.

@@ -79,11 +79,11 @@ impl Constants {
 
     /// `sh < p`, where `p` is a pipe with a name.
     pub(super) fn learn_reader(&mut self, command: &SimpleCommand) {
-        let Some(name) = command.name() else { return };
-        if !SHELLS.contains(&name) && !matches!(name, "source" | ".") {
+        if !self.has_text_of(NamedText::Reader) {
             return;
         }
-        if !self.has_texts() {
+        let Some(name) = command.name() else { return };
+        if !SHELLS.contains(&name) && !matches!(name, "source" | ".") {
             return;
         }
         let inputs = command.redirects.iter();
@@ -117,7 +117,10 @@ impl Constants {
 
     /// The scripts that read what a command writes, by what was opened before.
     pub(super) fn readers_of(&self, command: &SimpleCommand) -> Vec<(String, Span)> {
-        if !self.has_texts() || command.words.is_empty() || command.name() == Some("exec") {
+        if !self.has_text_of(NamedText::Reader)
+            || command.words.is_empty()
+            || command.name() == Some("exec")
+        {
             return Vec::new();
         }
         let is_output = |redirect: &&Redirect| {
@@ -150,7 +153,7 @@ impl Constants {
     /// `read -u 3 x`
     pub(super) fn read_from_descriptor(&self, command: &SimpleCommand) -> Option<String> {
         let is_reading = matches!(command.name(), Some("read" | "mapfile" | "readarray"));
-        if !is_reading || !self.has_texts() {
+        if !is_reading || !self.has_text_of(NamedText::Opened) {
             return None;
         }
         let words = command.arguments();

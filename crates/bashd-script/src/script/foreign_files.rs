@@ -17,10 +17,15 @@ const WITH_PATH: [&str; 5] = [
     "file_put_contents(",
 ];
 
+/// Whether a code has what writes a file.
+pub(super) fn may_write(code: &str) -> bool {
+    let parts = ["write", "dump", "put_contents"];
+    parts.iter().any(|part| code.contains(part))
+}
+
 /// The files, with their texts.
 pub(super) fn written(code: &str) -> Vec<(String, String)> {
-    let has_writing = ["write", "dump", "put_contents"];
-    if code.len() > MOST_CODE || !has_writing.iter().any(|part| code.contains(part)) {
+    if code.len() > MOST_CODE || !may_write(code) {
         return Vec::new();
     }
     let mut found = Vec::new();

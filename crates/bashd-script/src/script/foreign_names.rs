@@ -60,7 +60,7 @@ impl ExpressionReader<'_> {
         if let Some(key) = indexed.index()
             && let Some(value) = indexed.assigned()
         {
-            set_at(values, &key, value);
+            set_at(values, &key, &value);
             return;
         }
         self.rest = self.rest.trim_start_matches([' ', ')']);
@@ -225,7 +225,7 @@ fn add_item(values: &mut [ForeignValue], items: &[ForeignValue]) {
 }
 
 /// `d["k"] = value`
-fn set_at(values: &mut Vec<ForeignValue>, key: &str, value: ForeignValue) {
+fn set_at(values: &mut Vec<ForeignValue>, key: &str, value: &ForeignValue) {
     if !values.iter().any(|it| matches!(it, ForeignValue::Map(_))) {
         values.push(ForeignValue::Map(Vec::new()));
     }

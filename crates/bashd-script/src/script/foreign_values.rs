@@ -179,9 +179,8 @@ impl<'a> ExpressionReader<'a> {
                     continue;
                 }
                 '(' | '[' | '{' => open += 1,
-                ')' | ']' | '}' if open == 0 => return,
+                ')' | ']' | '}' | ';' | '\n' if open == 0 => return,
                 ')' | ']' | '}' => open -= 1,
-                ';' | '\n' if open == 0 => return,
                 other if open == 0 && ends.contains(&other) => return,
                 _ => {}
             }
@@ -222,7 +221,7 @@ impl<'a> ExpressionReader<'a> {
             }
             values = if is_placed {
                 combined(&values, &next, |format, value| {
-                    placed(format, &[value.clone()])
+                    placed(format, std::slice::from_ref(value))
                 })
             } else {
                 let between = if is_path { "/" } else { "" };
@@ -407,8 +406,7 @@ impl<'a> ExpressionReader<'a> {
         }
         if self.rest.starts_with('(') {
             return match name {
-                "str" | "Path" | "list" | "tuple" | "String" | "PosixPath" => self.list(')'),
-                "dict" => self.list(')'),
+                "str" | "Path" | "list" | "tuple" | "String" | "dict" => self.list(')'),
                 "dumps" | "stringify" => {
                     let first = firsts(self.call()).into_iter().next();
                     let text = first.map_or_else(String::new, |value| value.as_json());

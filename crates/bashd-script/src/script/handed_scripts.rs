@@ -9,11 +9,11 @@ use super::inner_scripts::{
 };
 use super::lowering::{InnerScript, InnerShell, Lowering, MOST_SCRIPTS};
 use super::view::{Construct, SimpleCommand, Span};
-use super::word::Word;
-use super::{git_scripts, interpreters, wrappers};
+use super::word::{Word, WordPart};
+use super::{foreign_files, git_scripts, interpreters, wrappers};
 
 /// Names of programs that this file asks for.
-pub(super) const NAMES: [&str; 35] = [
+pub(super) const NAMES: [&str; 26] = [
     "source",
     ".",
     "eval",
@@ -40,15 +40,6 @@ pub(super) const NAMES: [&str; 35] = [
     "sftp",
     "make",
     "gmake",
-    "npm",
-    "pnpm",
-    "yarn",
-    "bun",
-    "deno",
-    "composer",
-    "just",
-    "task",
-    "go-task",
 ];
 
 /// What ends a text that is handed on as a here-document.
@@ -161,9 +152,16 @@ impl Lowering<'_> {
             }
         }
         let span = command.span;
-        let written = interpreters::written(name, command.arguments(), input.as_deref());
-        for (path, text) in written {
-            self.constants.write(&path, &text, false);
+        let is_writing = |word: &Word| {
+            let mut parts = word.parts.iter();
+            parts.any(|part| matches!(part, WordPart::Text(text) if foreign_files::may_write(text)))
+        };
+        if input.as_deref().is_some_and(foreign_files::may_write)
+            || command.arguments().iter().any(is_writing)
+        {
+            for (path, text) in interpreters::written(name, command.arguments(), input.as_deref()) {
+                self.constants.write(&path, &text, false);
+            }
         }
         scripts.into_iter().map(|text| apart(text, span)).collect()
     }

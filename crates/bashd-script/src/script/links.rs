@@ -75,7 +75,7 @@ impl Constants {
 
     /// The words of a command with the links in their paths followed, if there are any.
     pub(super) fn without_links(&self, command: &SimpleCommand) -> Option<Vec<Word>> {
-        if !self.has_texts() {
+        if !self.has_text_of(NamedText::Link) && !self.has_text_of(NamedText::Mount) {
             return None;
         }
         let name = command.name()?;

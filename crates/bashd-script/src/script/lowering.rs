@@ -214,7 +214,7 @@ impl<'a> Lowering<'a> {
             .and_then(SimpleCommand::name);
         let changes = match started.and_then(SimpleCommand::name) {
             Some("read") => matches!(name, Some("command" | "builtin")),
-            Some("ln" | "mount" | "mkfifo") => name.is_some_and(|name| starts(name)),
+            Some("ln" | "mount" | "mkfifo") => name.is_some_and(starts),
             _ => false,
         };
         if changes {

@@ -8,9 +8,9 @@ use super::word::Word;
 use super::word_reader::HOLE;
 
 /// How a language prints: the call, what stands between its arguments, and what ends it.
-type Printing = (&'static str, &'static str, &'static str);
+type PrintCall = (&'static str, &'static str, &'static str);
 
-fn printing(name: &str) -> &'static [Printing] {
+fn printing(name: &str) -> &'static [PrintCall] {
     match name {
         "ruby" => &[("puts", "\n", "\n"), ("print", "", "")],
         "php" => &[("echo", "", ""), ("print", "", "")],

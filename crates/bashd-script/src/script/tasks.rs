@@ -9,6 +9,7 @@ use super::lowering::{InnerScript, Lowering};
 use super::view::SimpleCommand;
 use super::word::Word;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 /// Most tasks that one call is followed into.
 const MOST_TASKS: usize = 32;
@@ -103,6 +104,10 @@ impl Lowering<'_> {
         name: &str,
         command: &SimpleCommand,
     ) -> Vec<InnerScript> {
+        let is_make = matches!(name, "make" | "gmake") && !command.arguments().is_empty();
+        if !is_make && !self.constants.has_texts() {
+            return Vec::new();
+        }
         let Some((format, files)) = files_of(name) else {
             return Vec::new();
         };
@@ -362,7 +367,7 @@ impl Makefile {
                 let end = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
                 match end.and_then(|end| Some((behind.get(..end)?, behind.get(end..)?))) {
                     Some((name, after)) if after.starts_with(')') && !before.ends_with('$') => {
-                        made.push_str(&format!("${{{name}}}"));
+                        let _ = write!(made, "${{{name}}}");
                         rest = after.get(1..).unwrap_or_default();
                     }
                     _ => {

@@ -116,6 +116,12 @@ impl Constants {
                 ..Self::default()
             }
         };
+        // What reads a descriptor does not write into it: `exec 2> >(tee x >&2)`.
+        if handed_on.has_text_of(NamedText::Reader) {
+            handed_on
+                .texts
+                .retain(|(kind, _), _| *kind != NamedText::Reader);
+        }
         handed_on.work = self.work;
         handed_on.calls.clone_from(&self.calls);
         handed_on.forget("@");

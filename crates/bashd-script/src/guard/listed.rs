@@ -4,7 +4,7 @@ use super::concern::Sought;
 use super::directory::Directories;
 use super::options::{has_short, operands};
 use super::paths::Path;
-use super::pipelines::{feeds, holds, near};
+use super::pipelines::{feeds, near};
 use super::{Decision, trees};
 use crate::script::{CommandOrigin, Construct, Script, SimpleCommand, Span, Word};
 
@@ -155,41 +155,4 @@ fn lists_files(source: &SimpleCommand) -> bool {
 fn listed_by_tool(source: &SimpleCommand, before: usize) -> Decision {
     let paths = operands(source.arguments()).skip(before).map(Path::of);
     Decision::deny_if(paths.into_iter().any(|path| trees::is_tree(&path)))
-}
-
-/// `kill $(ps -e …)`, `ps aux | awk '{print $2}' | xargs kill`: every process, unless one is looked
-/// for.
-pub(super) fn killed(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
-    let found = sought.commands().find(|(at, command)| {
-        let near = near(script, *at);
-        let is_source = |other: &&SimpleCommand| {
-            feeds(other, command) || command.arguments().iter().any(|word| holds(word, other))
-        };
-        let sources: Vec<&SimpleCommand> = near.iter().filter(is_source).collect();
-        let lists = sources.iter().any(|source| match source.name() {
-            Some("ps") => !source
-                .arguments()
-                .iter()
-                .any(|word| matches!(word.known(), Some("-p" | "-C" | "--ppid" | "--pid"))),
-            Some("pgrep") => {
-                let mut words = source.arguments().iter();
-                let is_any = |word: &Word| matches!(word.known(), Some("." | ".*" | ""));
-                let by_user = |word: &Word| matches!(word.known(), Some("-u" | "-U"));
-                words.clone().any(is_any)
-                    || operands(source.arguments()).count() <= 1 && words.any(by_user)
-            }
-            _ => false,
-        });
-        let selects = sources.iter().any(|source| match source.name() {
-            Some("grep" | "egrep" | "rg" | "head" | "tail" | "fzf") => true,
-            Some("awk" | "gawk" | "sed") => source
-                .arguments()
-                .iter()
-                .filter_map(Word::known)
-                .any(|text| text.contains('/') || text.contains("==") || text.contains('~')),
-            _ => false,
-        });
-        lists && !selects
-    });
-    found.map(|(_, command)| (Decision::Ask, command.span))
 }

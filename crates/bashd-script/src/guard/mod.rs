@@ -14,6 +14,7 @@ mod git;
 mod git_settings;
 pub mod interceptor;
 mod listed;
+mod listed_processes;
 mod name_index;
 mod no_blind_git_add;
 mod no_broken_access;

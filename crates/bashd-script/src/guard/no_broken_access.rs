@@ -8,7 +8,7 @@ use super::paths::PathStart;
 use super::pipelines::{feeds, near};
 use super::tool_rows::{ToolRow, asks};
 use super::{Concern, Decision, Rule, RuleJudge};
-use crate::script::{Script, SimpleCommand, Span, Word};
+use crate::script::{Script, ScriptText, SimpleCommand, Span, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_broken_access",
@@ -48,14 +48,12 @@ pub(super) const RULE: Rule = Rule {
                 judge: |call| {
                     let hides = operands(call.words).any(|word| {
                         let path = resolved(call, word);
-                        let last = path.components.last().map(String::as_str);
+                        let last = path.components.last().map(ScriptText::as_str);
                         path.start == PathStart::Home
                             && path.components.len() == 1
                             && matches!(last, Some(".bash_history" | ".zsh_history" | ".history"))
                             || path.start == PathStart::Root
-                                && path
-                                    .components
-                                    .starts_with(&["var".to_owned(), "log".to_owned()])
+                                && path.components.starts_with(&["var".into(), "log".into()])
                                 && matches!(
                                     last,
                                     Some(
@@ -215,7 +213,7 @@ fn sets_owner(call: &ProgramCall<'_>) -> Decision {
         let last = path
             .components
             .last()
-            .map(String::as_str)
+            .map(ScriptText::as_str)
             .unwrap_or_default();
         let runs = [
             "bash", "sh", "zsh", "dash", "python", "python3", "perl", "vim", "find", "cp", "nmap",
@@ -223,7 +221,7 @@ fn sets_owner(call: &ProgramCall<'_>) -> Decision {
         ];
         let is_hidden = last.starts_with('.')
             || path.start == PathStart::Root
-                && matches!(path.components.first().map(String::as_str), Some("tmp"));
+                && matches!(path.components.first().map(ScriptText::as_str), Some("tmp"));
         runs.contains(&last) || last.starts_with("rootbash") || is_hidden
     };
     Decision::ask_if(known.iter().any(|text| sets(text)) && operands(call.words).any(is_program))

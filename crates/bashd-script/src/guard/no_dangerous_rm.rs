@@ -5,7 +5,7 @@ use super::concern::{ProgramCall, WholeConcern};
 use super::options::{has_short, is_long, operands};
 use super::paths::{Path, PathStart, could_match, matches_all_names};
 use super::{Concern, Decision, Rule, RuleJudge, trees};
-use crate::script::{Word, WordPart};
+use crate::script::{ScriptText, Word, WordPart};
 
 const NAMES: &[&str] = &["rm", "grm"];
 
@@ -152,15 +152,15 @@ fn is_dangerous(words: &[Word]) -> bool {
 
 fn is_critical(path: &Path) -> bool {
     let names = &path.components;
-    let is_git = |name: &String| could_match(name, ".git");
+    let is_git = |name: &ScriptText| could_match(name, ".git");
     if names.iter().any(is_git) {
         return true;
     }
-    let hidden_wildcard = |name: &String| name.starts_with('.') && matches_all_names(name);
+    let hidden_wildcard = |name: &ScriptText| name.starts_with('.') && matches_all_names(name);
     if names.last().is_some_and(hidden_wildcard) {
         return true;
     }
-    let goes_nowhere = |name: &String| name == ".." || matches_all_names(name);
+    let goes_nowhere = |name: &ScriptText| name == ".." || matches_all_names(name);
     match path.start {
         PathStart::Home => true,
         PathStart::Root | PathStart::Here | PathStart::Worked => names.iter().all(goes_nowhere),

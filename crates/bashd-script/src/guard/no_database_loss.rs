@@ -155,7 +155,7 @@ fn statements(call: &ProgramCall<'_>) -> Decision {
     let names_test = named
         .iter()
         .any(|word| is_test(word) && word.known().is_some_and(|text| !text.contains(' ')));
-    let loses = texts.map(text_of).any(|text| is_loss(&text));
+    let loses = texts.map(text_of).any(|text| is_loss_of_text(&text));
     let joined: Vec<String> = call.words.iter().map(text_of).collect();
     let by_words = is_cache(call.command) && is_loss(&joined.join(" "));
     Decision::ask_if((loses || by_words) && !names_test)
@@ -173,6 +173,53 @@ fn text_of(word: &Word) -> String {
         }
     }
     text
+}
+
+/// Whether a text has a statement that drops or empties something, however its comments are read.
+fn is_loss_of_text(text: &str) -> bool {
+    if !text.contains("--") && !text.contains("/*") && !text.contains('#') {
+        return is_loss(text);
+    }
+    is_loss(&without_comments(text, false))
+        || text.contains('#') && is_loss(&without_comments(text, true))
+}
+
+/// A text with a blank in place of each comment; `has_hashes` if `#` begins one, as for `mysql`,
+/// which also runs what stands in `/*! … */`.
+fn without_comments(text: &str, has_hashes: bool) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    let mut quote = None;
+    while let Some(first) = rest.chars().next() {
+        let behind = rest.get(first.len_utf8()..).unwrap_or_default();
+        let is_lined = rest.starts_with("--") && !plain.is_empty() || has_hashes && first == '#';
+        if quote.is_some() {
+            quote = quote.filter(|quote| *quote != first);
+        } else if matches!(first, '\'' | '"' | '`') && behind.contains(first) {
+            quote = Some(first);
+        } else if is_lined {
+            rest = rest
+                .find('\n')
+                .and_then(|end| rest.get(end..))
+                .unwrap_or_default();
+            plain.push(' ');
+            continue;
+        } else if let Some(inner) = rest.strip_prefix("/*!") {
+            rest = inner.trim_start_matches(|c: char| c.is_ascii_digit());
+            continue;
+        } else if let Some(inner) = rest.strip_prefix("/*") {
+            rest = inner.split_once("*/").map_or("", |(_, after)| after);
+            plain.push(' ');
+            continue;
+        } else if let Some(after) = rest.strip_prefix("*/") {
+            rest = after;
+            plain.push(' ');
+            continue;
+        }
+        plain.push(first);
+        rest = behind;
+    }
+    plain
 }
 
 /// Whether a text has a statement that drops or empties something.
@@ -241,7 +288,7 @@ fn fed(script: &Script, sought: Sought<'_>) -> Option<(Decision, Span)> {
     let loses = |source: &SimpleCommand| {
         let here = source.redirects.iter().map(|redirect| &redirect.target);
         let texts: Vec<String> = source.arguments().iter().chain(here).map(text_of).collect();
-        is_loss(&texts.join(" "))
+        is_loss_of_text(&texts.join(" "))
     };
     let prints = |other: &SimpleCommand| matches!(other.name(), Some("echo" | "printf" | "cat"));
     sought.commands().find_map(|(at, client)| {

@@ -224,6 +224,7 @@ fn prints_decoded(command: &SimpleCommand) -> bool {
                     "fromhex(",
                     "unhexlify(",
                     "pack(",
+                    "%c%",
                 ])
             },
         )
@@ -237,15 +238,33 @@ fn decodes(command: &SimpleCommand) -> bool {
             has_short(word, letters, "") || longs.iter().any(|long| is_long(word, long, 3))
         })
     };
+    let says = |functions: &[&str]| {
+        let mut texts = words.iter().filter_map(Word::known);
+        texts.any(|text| {
+            let text = text.to_ascii_lowercase();
+            functions.iter().any(|function| text.contains(function))
+        })
+    };
     match command.name() {
         Some("base64" | "base32" | "basenc" | "gbase64") => has("dD", &["decode"]),
         Some("xxd") => has("r", &["revert"]),
         Some("openssl") => words.iter().any(|word| word.is("-d")),
         Some(
-            "uudecode" | "gunzip" | "zcat" | "bzcat" | "xzcat" | "bunzip2" | "unxz" | "brotli",
+            "uudecode" | "gunzip" | "zcat" | "bzcat" | "xzcat" | "bunzip2" | "unxz" | "brotli"
+            | "dc",
         ) => true,
         Some("gzip" | "bzip2" | "xz" | "zstd") => has("d", &["decompress"]),
         Some("gpg" | "gpg2") => has("d", &["decrypt"]),
+        // Languages with functions that make a text of numbers or digits.
+        Some("jq" | "gojq" | "yq") => says(&["@base64d", "implode"]),
+        Some("sqlite3" | "psql" | "mysql" | "mariadb" | "duckdb") => says(&[
+            "char(",
+            "chr(",
+            "decode(",
+            "unhex(",
+            "from_base64",
+            "from_hex",
+        ]),
         _ => false,
     }
 }

@@ -55,7 +55,7 @@ pub(super) const RULE: Rule = Rule {
         WholeConcern {
             names: &[&["kill"]],
             signs: &[],
-            judge: super::listed::killed,
+            judge: super::listed_processes::killed,
         },
     ),
 };
@@ -86,6 +86,14 @@ const ESSENTIAL: &[&str] = &[
 /// Options of `pkill` and `killall` that take the next word.
 const WITH_VALUE: &str = "usgGUPtnoyZFdc";
 
+/// Most processes that somebody names one by one.
+const MOST_PROCESSES: usize = 200;
+
+fn is_number(word: &Word) -> bool {
+    let text = word.known().unwrap_or_default();
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn kill(call: &ProgramCall<'_>) -> Decision {
     let targets = targets(call.words);
     let is = |pid: &str| targets.iter().any(|word| word.is(pid));
@@ -105,6 +113,10 @@ fn kill(call: &ProgramCall<'_>) -> Decision {
     };
     // `kill [0-9]*`: names of processes are not files.
     let is_pattern = |word: &Word| word.has_glob();
+    // Numbers by the hundred are no list of processes.
+    if targets.len() > MOST_PROCESSES && targets.iter().all(is_number) {
+        return Decision::Ask;
+    }
     let mut targets = targets.iter();
     Decision::ask_if(targets.any(|word| names_parent(word) || is_above(word) || is_pattern(word)))
 }

@@ -5,7 +5,7 @@ use super::no_dangerous_rm::resolved;
 use super::options::{has_short, is_long, operands};
 use super::paths::PathStart;
 use super::{Concern, Decision, Rule, RuleJudge, trees};
-use crate::script::Word;
+use crate::script::{ScriptText, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_recursive_chmod",
@@ -38,7 +38,7 @@ fn judge(call: &ProgramCall<'_>) -> Decision {
             && (path
                 .components
                 .iter()
-                .map(String::as_str)
+                .map(ScriptText::as_str)
                 .eq(["usr", "local"])
                 || is_below("opt")
                 || is_below("srv"))

@@ -6,7 +6,7 @@ use super::no_dangerous_rm::resolved;
 use super::options::operands;
 use super::paths::{Path, PathStart};
 use super::{Concern, Decision, Rule, RuleJudge, trees};
-use crate::script::{Redirect, RedirectOperator, Word};
+use crate::script::{Redirect, RedirectOperator, ScriptText, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_system_writes",
@@ -108,7 +108,7 @@ fn written(redirect: &Redirect, directory: &Directories) -> Decision {
     if empties && redirect.target.has_glob() && super::trees::is_tree(&path) {
         return Decision::Deny;
     }
-    let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
+    let names: Vec<&str> = path.components.iter().map(ScriptText::as_str).collect();
     let loses = match (path.start, names.as_slice()) {
         (
             PathStart::Root,
@@ -235,7 +235,7 @@ fn is_agents_own(names: &[&str]) -> bool {
     reason = "a table: each place has an arm, in order"
 )]
 fn of_write(path: &Path, word: &Word) -> Decision {
-    let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
+    let names: Vec<&str> = path.components.iter().map(ScriptText::as_str).collect();
     if is_agents_own(&names) {
         return Decision::Ask;
     }

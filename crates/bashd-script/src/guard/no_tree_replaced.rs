@@ -6,7 +6,7 @@ use super::options::{has_short, is_long, operands};
 use super::paths::{Path, PathStart, matches_all_names};
 use super::tool_rows::asks;
 use super::{Concern, Decision, Rule, RuleJudge, trees};
-use crate::script::{RedirectOperator, Word, WordPart};
+use crate::script::{RedirectOperator, ScriptText, Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_tree_replaced",
@@ -116,7 +116,7 @@ fn extracts(call: &ProgramCall<'_>) -> Decision {
     });
     let is_system = |word: Word| {
         let path = resolved(call, &word);
-        let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
+        let names: Vec<&str> = path.components.iter().map(ScriptText::as_str).collect();
         let top = matches!(
             names.as_slice(),
             [] | ["etc" | "usr" | "bin" | "sbin" | "lib" | "boot" | "var"] | ["usr", "bin" | "lib"]

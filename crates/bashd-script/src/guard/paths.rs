@@ -1,6 +1,7 @@
 //! Paths in words: where they lead, as far as the text shows.
 
-use crate::script::{Word, WordPart};
+use crate::script::{ScriptText, Word, WordPart};
+use std::borrow::Cow;
 
 /// Stands for an unknown part of a path.
 pub(super) const UNKNOWN: char = '\u{FFFC}';
@@ -12,7 +13,7 @@ pub(super) struct Path {
     pub(super) start: PathStart,
     /// Its components, without empty ones and `.`; a `..` removes the one before it if that is
     /// known.
-    pub(super) components: Vec<String>,
+    pub(super) components: Vec<ScriptText>,
 }
 
 /// Where a path begins.
@@ -57,7 +58,7 @@ impl Path {
                 (start, text)
             }
         };
-        let mut components: Vec<String> = Vec::new();
+        let mut components: Vec<ScriptText> = Vec::new();
         for component in text.split('/') {
             let last_is_name = components
                 .last()
@@ -68,7 +69,7 @@ impl Path {
                     components.pop();
                 }
                 ".." if start == PathStart::Root => {}
-                component => components.push(component.to_owned()),
+                component => components.push(component.into()),
             }
         }
         let path = Self { start, components };
@@ -100,7 +101,7 @@ impl Path {
                     joined.components.pop();
                 }
                 ".." if joined.start == PathStart::Root && last.is_none() => {}
-                name => joined.components.push(name.to_owned()),
+                name => joined.components.push(name.into()),
             }
         }
         joined
@@ -113,7 +114,13 @@ pub(super) fn is_many(component: &str) -> bool {
 }
 
 /// Joins parts into one text: literal pattern characters escaped, unknown parts as one character.
-fn flat(parts: &[WordPart]) -> String {
+fn flat(parts: &[WordPart]) -> Cow<'_, str> {
+    let is_plain = |text: &str| !text.bytes().any(|byte| b"*?[\\".contains(&byte));
+    match parts {
+        [] => return Cow::Borrowed(""),
+        [WordPart::Text(text)] if is_plain(text) => return Cow::Borrowed(text),
+        _ => {}
+    }
     let mut text = String::new();
     for part in parts {
         match part {
@@ -134,7 +141,7 @@ fn flat(parts: &[WordPart]) -> String {
             }
         }
     }
-    text
+    Cow::Owned(text)
 }
 
 /// Whether a pattern matches every name, or every hidden one: `*`, `**`, `.*`, `.??*`, `[!.]*`,

@@ -2,6 +2,7 @@
 
 use super::paths::{Path, PathStart, UNKNOWN, could_match, is_many, matches_all_names};
 use super::user_rule::Decision;
+use crate::script::ScriptText;
 use std::borrow::Cow;
 
 /// Directories of the root without which a system or its data are lost.
@@ -145,7 +146,7 @@ pub(super) fn of_removal(path: &Path) -> Decision {
     let has_all = names.len() < path.components.len();
     match path.start {
         // What is in there is nobody's for long.
-        PathStart::Root if has_all && names.iter().map(String::as_str).eq(["tmp"]) => {
+        PathStart::Root if has_all && names.iter().map(ScriptText::as_str).eq(["tmp"]) => {
             Decision::Allow
         }
         PathStart::Root => of_system(names),
@@ -178,7 +179,7 @@ pub(super) fn is_tree(path: &Path) -> bool {
 )]
 pub(super) fn of_file(path: &Path) -> Decision {
     let path = at_home(path);
-    let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
+    let names: Vec<&str> = path.components.iter().map(ScriptText::as_str).collect();
     match (path.start, names.as_slice()) {
         (PathStart::Root, ["etc", name]) if FILES.iter().any(|file| could_match(name, file)) => {
             Decision::Deny
@@ -214,7 +215,7 @@ fn at_home(path: &Path) -> Cow<'_, Path> {
     if path.start != PathStart::Root {
         return Cow::Borrowed(path);
     }
-    let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
+    let names: Vec<&str> = path.components.iter().map(ScriptText::as_str).collect();
     let (start, cut) = match (path.start, names.as_slice()) {
         (PathStart::Root, ["proc", _, "root", ..]) => (PathStart::Root, 3),
         (PathStart::Root, ["proc", _, "cwd", ..]) => (PathStart::Here, 3),
@@ -236,7 +237,7 @@ fn at_home(path: &Path) -> Cow<'_, Path> {
 }
 
 /// The components before those at the end that mean everything.
-fn without_everything(names: &[String]) -> &[String] {
+fn without_everything(names: &[ScriptText]) -> &[ScriptText] {
     let last = names.iter().rposition(|name| !matches_all_names(name));
     names
         .get(..last.map_or(0, |last| last + 1))
@@ -247,8 +248,8 @@ fn without_everything(names: &[String]) -> &[String] {
     clippy::match_same_arms,
     reason = "a table: each place has an arm, in order"
 )]
-fn of_system(names: &[String]) -> Decision {
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+fn of_system(names: &[ScriptText]) -> Decision {
+    let names: Vec<&str> = names.iter().map(ScriptText::as_str).collect();
     let second = |top: &str| SECOND.iter().find(|(name, _)| could_match(top, name));
     match names.as_slice() {
         [] => Decision::Deny,
@@ -289,8 +290,8 @@ fn is_top_with_hole(name: &str) -> bool {
     known.len() < name.len() && TOP.contains(&known.as_str())
 }
 
-fn of_home(names: &[String]) -> Decision {
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+fn of_home(names: &[ScriptText]) -> Decision {
+    let names: Vec<&str> = names.iter().map(ScriptText::as_str).collect();
     match names.as_slice() {
         [] | ["..", ..] => Decision::Deny,
         [name] if PRECIOUS.contains(name) => Decision::Ask,
@@ -301,11 +302,11 @@ fn of_home(names: &[String]) -> Decision {
 }
 
 /// Whether a repository's history is lost: `.git`, or what it is made of.
-fn of_repository(names: &[String]) -> bool {
+fn of_repository(names: &[ScriptText]) -> bool {
     let Some(at) = names.iter().position(|name| could_match(name, ".git")) else {
         return false;
     };
-    let below = names.get(at + 1).map(String::as_str);
+    let below = names.get(at + 1).map(ScriptText::as_str);
     match below {
         None => true,
         Some(name) => matches!(name, "objects" | "refs" | "logs" | "*"),

@@ -199,6 +199,10 @@ fn sequence(inner: &[BracePiece]) -> Vec<Vec<WordPart>> {
                 let range = first.min(last)..=first.max(last);
                 range.map(|member| member.to_string()).collect()
             }
+            // Some number.
+            (Ok(_), Ok(_), None, _) | (Ok(_), Ok(_), _, None) => {
+                return vec![vec![WordPart::Glob("[0-9]*".into())]];
+            }
             (_, _, Some(first), Some(last)) => {
                 let range = first.min(last)..=first.max(last);
                 range.map(String::from).collect()

@@ -54,6 +54,16 @@ pub(super) enum NamedText {
     Function,
     Alias,
     File,
+    /// A task that a program has written into the settings of the project.
+    Task,
+    /// What a descriptor or a pipe with a name reads, as far as it is known.
+    Opened,
+    /// The script that reads what is written into a descriptor, or a pipe with a name.
+    Reader,
+    /// Where a symbolic link of the script leads.
+    Link,
+    /// What the script has mounted at a place.
+    Mount,
 }
 
 /// What is known about variables at some place of the text.
@@ -61,6 +71,8 @@ pub(super) enum NamedText {
 pub(super) struct Constants {
     values: HashMap<ScriptText, Known>,
     texts: HashMap<(NamedText, ScriptText), Rc<str>>,
+    /// Which kinds of them there are, a bit each: most scripts have none but functions.
+    kinds: u8,
     /// Variables that are other names of others (`declare -n`).
     references: HashMap<ScriptText, ScriptText>,
     /// Variables whose values are always in small or in capital letters (`declare -l`, `-u`).
@@ -100,9 +112,16 @@ impl Constants {
             Self {
                 values: self.values.clone(),
                 texts: self.texts.clone(),
+                kinds: self.kinds,
                 ..Self::default()
             }
         };
+        // What reads a descriptor does not write into it: `exec 2> >(tee x >&2)`.
+        if handed_on.has_text_of(NamedText::Reader) {
+            handed_on
+                .texts
+                .retain(|(kind, _), _| *kind != NamedText::Reader);
+        }
         handed_on.work = self.work;
         handed_on.calls.clone_from(&self.calls);
         handed_on.forget("@");
@@ -350,12 +369,13 @@ impl Constants {
 
     /// Records a text that is run where its name is called.
     pub(super) fn define(&mut self, kind: NamedText, name: &str, text: &str) {
+        self.kinds |= 1 << kind as u8;
         self.texts.insert((kind, name.into()), text.into());
     }
 
     /// The text of that name.
     pub(super) fn text(&self, kind: NamedText, name: &str) -> Option<Rc<str>> {
-        if self.texts.is_empty() {
+        if !self.has_text_of(kind) {
             return None;
         }
         self.texts.get(&(kind, name.into())).cloned()
@@ -368,6 +388,16 @@ impl Constants {
             .keys()
             .filter(|(kind, _)| *kind == NamedText::Function);
         names.map(|(_, name)| name.to_string()).collect()
+    }
+
+    /// Whether any text of this kind is known.
+    pub(super) fn has_text_of(&self, kind: NamedText) -> bool {
+        self.kinds & (1 << kind as u8) != 0
+    }
+
+    /// Whether any texts with a name are known.
+    pub(super) fn has_texts(&self) -> bool {
+        !self.texts.is_empty()
     }
 
     /// Whether the command may call a text that is known by its name.

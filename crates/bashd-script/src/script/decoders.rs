@@ -307,39 +307,6 @@ pub(super) const CODES: [&str; 9] = [
     "python3", "python", "perl", "awk", "ruby", "php", "node", "bun", "deno",
 ];
 
-/// `python3 -c 'print("x")'`, `perl -e 'print "x"'`, `awk 'BEGIN{print "x"}'`, `node -p '"x"'`: one
-/// literal.
-pub(super) fn printed_literal(name: &str, words: &[Word]) -> Option<String> {
-    let by = match name {
-        "ruby" => "puts",
-        "php" => "echo",
-        "node" | "bun" | "deno" => "console.log",
-        _ => "print",
-    };
-    let mut known = words.iter().filter_map(Word::known);
-    let after = match words {
-        [option, code] if by == "console.log" && option.is("-p") => code.known()?,
-        _ => known.find_map(|word| word.split_once(by))?.1,
-    };
-    let start = after.find(['"', '\''])?;
-    let quote = after.get(start..=start)?;
-    let literal = after.get(start + 1..)?;
-    let end = literal.find(quote)?;
-    let rest = literal.get(end + 1..)?;
-    let is_only = rest
-        .chars()
-        .all(|c| matches!(c, ')' | '}' | ';' | ' ' | '\n'));
-    let before = after.get(..start)?;
-    let is_print = before.chars().all(|c| matches!(c, '(' | ' '));
-    let text = super::escapes::unescaped(literal.get(..end)?);
-    let newline = if matches!(name, "perl" | "php") {
-        ""
-    } else {
-        "\n"
-    };
-    (is_only && is_print).then(|| text + newline)
-}
-
 /// `awk '{print $2}'`, `awk -F, '{print $NF}'`: one field of each line.
 pub(super) fn fields(words: &[Word], input: &str) -> Option<String> {
     let words: Vec<&str> = words.iter().map(Word::known).collect::<Option<_>>()?;

@@ -1,20 +1,28 @@
 //! Expansions that the scan meets before anything is known of variables: kept as they are written,
 //! and worked out later where constants allow it.
 
+use super::name_hash::NameSet;
 use super::view::SimpleCommand;
 use super::word::{ScriptText, Word, WordPart};
 use super::word_reader::Quoting;
+use std::sync::LazyLock;
 
 /// Most bytes of an expansion that is kept: longer ones do not disguise a word.
 pub(super) const MOST_BYTES: usize = 4096;
 
 /// Programs whose output may be worked out (`printed.rs`).
-pub(super) const PRINTING: [&str; 38] = [
+const PRINTING: [&str; 39] = [
     "eval", "echo", "printf", "base64", "base32", "rev", "tr", "xxd", "cat", "sed", "cut", "head",
     "tail", "tac", "openssl", "awk", "tee", "dirname", "basename", "realpath", "readlink", "pwd",
     "cd", "true", ":", "python3", "perl", "whoami", "ls", "find", "grep", "dd", "python", "ruby",
-    "php", "node", "bun", "deno",
+    "php", "node", "bun", "deno", "jq",
 ];
+
+/// Whether the output of a program of this name may be worked out.
+pub(super) fn prints(name: &str) -> bool {
+    static NAMES: LazyLock<NameSet> = LazyLock::new(|| PRINTING.into_iter().collect());
+    NAMES.contains(name)
+}
 
 /// `${…}`, `$((…))`: what follows the dollar, without the braces.
 pub(super) fn expansion(raw: &str, quoted: bool) -> WordPart {
@@ -43,7 +51,7 @@ pub(super) fn substitution(
     }
     let may_print = |command: &SimpleCommand| {
         command.name().is_none_or(|name| {
-            PRINTING.contains(&name)
+            prints(name)
                 || functions
                     .iter()
                     .any(|names| names.iter().any(|function| function == name))

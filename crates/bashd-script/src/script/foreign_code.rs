@@ -7,7 +7,9 @@
 use super::byte_set::ByteSet;
 use super::escapes;
 use super::foreign_calls::{CALLS, FOREIGN_CALLS, ForeignDeed};
+use super::foreign_values::{self, ForeignValue};
 use super::inner_scripts::quoted;
+use super::word_reader::HOLE;
 use memchr::memmem;
 use std::sync::LazyLock;
 
@@ -49,7 +51,7 @@ pub(super) fn scripts(code: &str, language: Language) -> Vec<String> {
     if code.len() > MOST_BYTES {
         return found;
     }
-    calls(code, &mut found);
+    calls(code, language == Language::Awk, &mut found);
     match language {
         Language::Backticks => {
             found.extend(code.split('`').skip(1).step_by(2).map(str::to_owned));
@@ -61,7 +63,7 @@ pub(super) fn scripts(code: &str, language: Language) -> Vec<String> {
     }
     if has_code(code.as_bytes()) {
         for decoded in decoded_literals(code) {
-            calls(&decoded, &mut found);
+            calls(&decoded, false, &mut found);
             found.push(decoded);
         }
     }
@@ -83,7 +85,7 @@ static CALL_NAME: ByteSet =
     ByteSet::of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-$");
 
 /// The calls in a code.
-fn calls(code: &str, found: &mut Vec<String>) {
+fn calls(code: &str, is_awk: bool, found: &mut Vec<String>) {
     let bytes = code.as_bytes();
     let renamed = renamed_calls(code);
     let (mut at, mut named) = (0, 0);
@@ -123,14 +125,20 @@ fn calls(code: &str, found: &mut Vec<String>) {
             at += usize::from(bytes.get(at) == Some(&b'!'));
             let call = ForeignCall::read(code, at);
             if found.len() < MOST_SCRIPTS {
-                found.extend(call.script(name, is_running, is_removing));
-                if (is_running || is_removing) && named < MOST_NAMED {
-                    named += 1;
-                    found.extend(call.by_name(name, code, (is_running, is_removing)));
+                let mut told = Vec::new();
+                if named < MOST_NAMED {
+                    told = call.told(name, code, is_awk, (is_running, is_removing));
+                    named += usize::from(!told.is_empty());
                 }
+                // What is known of a path whole is more than its literals tell.
+                let is_whole = is_removing && !told.is_empty();
+                let is_whole = is_whole && !told.iter().any(|script| script.contains(HOLE));
+                let literal = || call.script(name, is_running, is_removing);
+                found.extend(if is_whole { None } else { literal() });
+                found.append(&mut told);
                 found.extend(call.by_method(name, code));
                 if let ("exec" | "eval" | "compile", Some(inner)) = (name, call.literals.first()) {
-                    calls(inner, found);
+                    calls(inner, is_awk, found);
                 }
             }
             // What stands between the parentheses may be another call.
@@ -141,9 +149,8 @@ fn calls(code: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Most calls of a code whose argument is looked for by its name, and most places of a name.
+/// Most calls of a code whose arguments are worked out.
 const MOST_NAMED: usize = 8;
-const MOST_PLACES: usize = 8;
 
 /// Most bytes of a code in which names are looked for.
 const MOST_CODE: usize = 16 << 10;
@@ -247,46 +254,25 @@ impl<'a> ForeignCall<'a> {
         }
     }
 
-    /// What a call does whose argument is a name: `c = 'rm x'; system(c)`, `for c in ['rm x']:
-    /// system(c)`. Every value that the code gives it counts, and none that it computes.
-    fn by_name(&self, name: &str, code: &'a str, does: (bool, bool)) -> Vec<String> {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let argument = self
-            .inside
-            .trim_start_matches(['(', '[', ' ', '*', '$', '@']);
-        let argument = argument.split(|c| !is_name(c)).next().unwrap_or_default();
-        let begins = argument.chars().next();
-        if code.len() > MOST_CODE || !begins.is_some_and(|c| c.is_ascii_alphabetic() || c == '_') {
+    /// What a call does whose arguments are more than literals: names, parts that are joined, values
+    /// in a dictionary. Every value that the code gives them counts.
+    fn told(&self, name: &str, code: &'a str, is_awk: bool, does: (bool, bool)) -> Vec<String> {
+        let is_home = HOMES.iter().any(|home| self.inside.contains(home));
+        if code.len() > MOST_CODE || is_home || !has_name(self.inside) {
             return Vec::new();
         }
+        let arguments = foreign_values::arguments(code, self.inside, is_awk);
+        let Some((first, others)) = arguments.split_first() else {
+            return Vec::new();
+        };
+        let others = others.iter().filter_map(|values| values.first());
+        let others: Vec<String> = others.flat_map(ForeignValue::texts).collect();
         let mut found = Vec::new();
-        for (at, _) in code.match_indices(argument).take(MOST_PLACES) {
-            let before = code.get(..at).and_then(|before| before.chars().next_back());
-            let rest = code.get(at + argument.len()..).unwrap_or_default();
-            if before.is_some_and(is_name) || rest.starts_with(is_name) {
-                continue;
-            }
-            let rest = rest.trim_start_matches([' ', ')']);
-            let value = rest.strip_prefix('=').or_else(|| rest.strip_prefix(":="));
-            let value = value.filter(|value| !value.starts_with(['=', '>', '~']));
-            let each = rest
-                .strip_prefix("in ")
-                .or_else(|| rest.strip_prefix("of "));
-            let Some(begin) = value.or(each) else {
-                continue;
-            };
-            let given = Self::read(code, code.len() - begin.len());
-            if each.is_none() {
-                found.extend(given.script(name, does.0, does.1));
-                continue;
-            }
-            for literal in given.literals {
-                let one = Self {
-                    literals: vec![literal],
-                    ..given
-                };
-                found.extend(one.script(name, does.0, does.1));
-            }
+        for value in first.iter().filter(|value| value.is_told()) {
+            let mut literals = value.texts();
+            literals.extend(others.iter().cloned());
+            let call = Self { literals, ..*self };
+            found.extend(call.script(name, does.0, does.1));
         }
         found
     }
@@ -411,6 +397,28 @@ const REMOVED: &[&str] = &[
     "removedirs(",
 ];
 
+/// Whether there is more between the parentheses of a call than literals, or text that may have
+/// values in it.
+fn has_name(inside: &str) -> bool {
+    let mut at = 0;
+    while let Some(byte) = inside.as_bytes().get(at) {
+        match byte {
+            b'"' | b'\'' | b'`' => {
+                let Some((literal, length)) = literal_span(inside, at) else {
+                    return true;
+                };
+                if *byte != b'\'' && literal.contains('$') || literal.contains("#{") {
+                    return true;
+                }
+                at += length;
+            }
+            byte if byte.is_ascii_alphabetic() || *byte == b'_' => return true,
+            _ => at += 1,
+        }
+    }
+    false
+}
+
 /// A path in quotes, of which a tilde for a home stays one.
 fn with_home(path: &str) -> String {
     match path {
@@ -426,7 +434,7 @@ fn literal(code: &str, start: usize) -> Option<(String, usize)> {
 }
 
 /// The inside of the literal that begins here, as it is written, and its length with the quotes.
-fn literal_span(code: &str, start: usize) -> Option<(&str, usize)> {
+pub(super) fn literal_span(code: &str, start: usize) -> Option<(&str, usize)> {
     let rest = code.get(start..)?;
     let quote = *rest.as_bytes().first()?;
     if rest.as_bytes().starts_with(&[quote; 3]) {
@@ -534,7 +542,7 @@ fn banged(code: &str) -> Vec<String> {
         };
         found.extend(by_word.or_else(by_bang).map(str::to_owned));
         let mut calls_found = Vec::new();
-        calls(line, &mut calls_found);
+        calls(line, false, &mut calls_found);
         found.append(&mut calls_found);
     }
     found

@@ -9,11 +9,11 @@ use super::inner_scripts::{
 };
 use super::lowering::{InnerScript, InnerShell, Lowering, MOST_SCRIPTS};
 use super::view::{Construct, SimpleCommand, Span};
-use super::word::Word;
-use super::{git_scripts, interpreters, wrappers};
+use super::word::{Word, WordPart};
+use super::{foreign_files, git_scripts, interpreters, wrappers};
 
 /// Names of programs that this file asks for.
-pub(super) const NAMES: [&str; 24] = [
+pub(super) const NAMES: [&str; 26] = [
     "source",
     ".",
     "eval",
@@ -38,6 +38,8 @@ pub(super) const NAMES: [&str; 24] = [
     "cmake",
     "scp",
     "sftp",
+    "make",
+    "gmake",
 ];
 
 /// What ends a text that is handed on as a here-document.
@@ -121,6 +123,7 @@ impl Lowering<'_> {
         if interpreters::is_known(name) {
             found.extend(self.scripts_in_code(at));
         }
+        found.extend(self.scripts_of_tasks(at, name, &command));
         found.extend(self.called_text(name, &command));
         found
     }
@@ -149,13 +152,28 @@ impl Lowering<'_> {
             }
         }
         let span = command.span;
+        let is_writing = |word: &Word| {
+            let mut parts = word.parts.iter();
+            parts.any(|part| matches!(part, WordPart::Text(text) if foreign_files::may_write(text)))
+        };
+        if input.as_deref().is_some_and(foreign_files::may_write)
+            || command.arguments().iter().any(is_writing)
+        {
+            for (path, text) in interpreters::written(name, command.arguments(), input.as_deref()) {
+                self.constants.write(&path, &text, false);
+            }
+        }
         scripts.into_iter().map(|text| apart(text, span)).collect()
     }
 
     /// What a command writes where it is run: into a file that the next shell runs, or into a
     /// script that reads it.
     fn scripts_written(&mut self, at: usize, command: &SimpleCommand) -> Vec<InnerScript> {
-        let readers = fed_scripts(command);
+        let mut readers: Vec<(String, Span)> = fed_scripts(command)
+            .into_iter()
+            .map(|(script, span)| (script.to_owned(), span))
+            .collect();
+        readers.extend(self.constants.readers_of(command));
         let is_startup = writes_startup(command);
         if readers.is_empty() && !is_startup {
             return Vec::new();
@@ -427,7 +445,7 @@ fn has_effect(body: &str) -> bool {
 }
 
 /// A script that is not literally in the text.
-fn apart(text: String, span: Span) -> InnerScript {
+pub(super) fn apart(text: String, span: Span) -> InnerScript {
     InnerScript {
         text,
         span,

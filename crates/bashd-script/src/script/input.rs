@@ -3,6 +3,7 @@
 
 use super::inner_scripts::printed_text;
 use super::lowering::{Lowering, written};
+use super::printed;
 use super::view::{CommandOrigin, CommandPlace, Construct, RedirectOperator, SimpleCommand, Span};
 use super::word::Word;
 
@@ -13,18 +14,41 @@ impl Lowering<'_> {
     /// What the command with this index reads, and where that is.
     pub(super) fn known_input(&mut self, at: usize) -> Option<(String, Span)> {
         let command = written(&self.script.commands, at)?;
+        if let Some(text) = self.constants.read_from_descriptor(command) {
+            return Some((text, command.span));
+        }
         if has_input(command) {
             return self.constants.redirected_input(command);
+        }
+        // Copies cost more than everything else that is asked of most commands.
+        let (has_group, reads_pipe) = (!command.place.inside.is_empty(), command.place.reads_pipe);
+        if !has_group && (!reads_pipe || self.is_fed_unknown(at, command)) {
+            return None;
         }
         let command = command.clone();
         if let Some(input) = self.input_of_group(&command) {
             return Some(input);
         }
-        if !command.place.reads_pipe {
+        if !reads_pipe {
             return None;
         }
         let sources = self.sources(at, &command);
         self.printed_by_pipeline(&sources)
+    }
+
+    /// Whether the stage before a command prints what only running tells, by its name alone.
+    fn is_fed_unknown(&self, at: usize, command: &SimpleCommand) -> bool {
+        let place = command.place;
+        let earlier = self.script.commands.get(..at).unwrap_or_default();
+        let mut earlier = earlier.iter().rev().take(MOST_BETWEEN);
+        let before = earlier.find(|other| other.origin == CommandOrigin::Written);
+        let before = before.filter(|other| {
+            other.place.pipeline == place.pipeline
+                && other.place.stage < place.stage
+                && other.span.end <= command.span.start
+        });
+        let name = before.and_then(SimpleCommand::name);
+        !self.constants.has_texts() && name.is_some_and(|name| !printed::may_be_told(name))
     }
 
     /// The commands whose output the command may read, in their order.
@@ -218,10 +242,12 @@ impl Lowering<'_> {
 }
 
 fn has_input(command: &SimpleCommand) -> bool {
-    use RedirectOperator::{HereDoc, HereString, Read};
+    use RedirectOperator::{DuplicateInput, HereDoc, HereString, Read};
     command.redirects.iter().any(|redirect| {
-        matches!(redirect.operator, HereDoc | HereString | Read)
-            && matches!(redirect.descriptor.as_deref(), None | Some("0"))
+        matches!(
+            redirect.operator,
+            HereDoc | HereString | Read | DuplicateInput
+        ) && matches!(redirect.descriptor.as_deref(), None | Some("0"))
     })
 }
 

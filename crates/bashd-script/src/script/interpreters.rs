@@ -4,11 +4,14 @@
 
 use super::beginnings::Beginnings;
 use super::foreign_code::{self, Language};
+use super::foreign_files;
 use super::inner_scripts::{SHELLS, printed_text};
 use super::name_hash::{NameMap, NameSet};
 use super::word::Word;
 use super::wrappers::{self, rest_of};
 use super::{handed_scripts, sed_scripts};
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 /// A program, how its options with code are called, and in which language that is.
@@ -188,11 +191,17 @@ pub(super) fn scripts(name: &str, arguments: &[Word], input: Option<&str>) -> Ve
     if let Some(interpreter) = interpreter(name) {
         let (codes, has_operand) = code(interpreter, arguments);
         let reads = codes.is_empty() && (!has_operand || arguments.iter().any(|word| word.is("-")));
+        // `awk -v c='rm x' 'BEGIN{system(c)}'`
+        let given = match interpreter.language {
+            Language::Awk => given_names(arguments),
+            _ => String::new(),
+        };
         for code in codes
             .iter()
             .map(String::as_str)
             .chain(input.filter(|_| reads))
         {
+            let code = &with_names(&given, code);
             scripts.extend(foreign_code::scripts(code, interpreter.language));
             let is_awk = interpreter.language == Language::Awk;
             if is_awk && foreign_code::runs_lines(code) {
@@ -201,7 +210,6 @@ pub(super) fn scripts(name: &str, arguments: &[Word], input: Option<&str>) -> Ve
         }
     }
     match name {
-        "make" | "gmake" => scripts.extend(recipes(arguments, input)),
         "sed" => scripts.extend(sed_scripts::executed(arguments, input)),
         "tclsh" | "expect" => {
             let (codes, has_operand) = code(&TCL, arguments);
@@ -212,6 +220,22 @@ pub(super) fn scripts(name: &str, arguments: &[Word], input: Option<&str>) -> Ve
         _ => {}
     }
     scripts
+}
+
+/// The files that code in the arguments writes, or in what is read, with their texts.
+pub(super) fn written(
+    name: &str,
+    arguments: &[Word],
+    input: Option<&str>,
+) -> Vec<(String, String)> {
+    let Some(interpreter) = interpreter(name) else {
+        return Vec::new();
+    };
+    let (codes, has_operand) = code(interpreter, arguments);
+    let reads = codes.is_empty() && (!has_operand || arguments.iter().any(|word| word.is("-")));
+    let codes = codes.iter().map(String::as_str);
+    let codes = codes.chain(input.filter(|_| reads));
+    codes.flat_map(foreign_files::written).collect()
 }
 
 /// `spawn rm -rf /`, `exec rm -rf /`, `file delete -force /` of Tcl.
@@ -245,7 +269,7 @@ pub(super) fn scripts_of_file(name: &str, code: &str) -> Vec<String> {
 /// Whether a program of this name is known here.
 pub(super) fn is_known(name: &str) -> bool {
     interpreter(name).is_some()
-        || matches!(name, "make" | "gmake" | "sed")
+        || name == "sed"
         || SCRIPT_VALUES.iter().any(|(program, _, _)| *program == name)
 }
 
@@ -308,6 +332,10 @@ fn code(interpreter: &Interpreter, arguments: &[Word]) -> (Vec<String>, bool) {
                 found.extend(words.next().map(printed_text));
                 continue;
             }
+            if interpreter.is_operand && matches!(letters, "v" | "F" | "f") {
+                words.next();
+                continue;
+            }
             let at = letters.find(|letter| interpreter.letters.contains(letter));
             let Some(at) = at else { continue };
             let is_last = at + 1 == letters.len() && word.parts.len() == 1;
@@ -329,6 +357,31 @@ fn code(interpreter: &Interpreter, arguments: &[Word]) -> (Vec<String>, bool) {
         }
     }
     (found, has_operand)
+}
+
+/// `-v name=value` of awk, as its code would say it.
+fn given_names(arguments: &[Word]) -> String {
+    let mut given = String::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let text = match word.known_beginning().strip_prefix("-v") {
+            Some("") => words.next().map(printed_text),
+            Some(_) => rest_of(word, 2).as_ref().map(printed_text),
+            None => None,
+        };
+        if let Some((name, value)) = text.as_deref().and_then(|text| text.split_once('=')) {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+            let _ = write!(given, "{name}=\"{value}\";");
+        }
+    }
+    given
+}
+
+fn with_names<'a>(given: &str, code: &'a str) -> Cow<'a, str> {
+    match given {
+        "" => Cow::Borrowed(code),
+        given => Cow::Owned(given.to_owned() + code),
+    }
 }
 
 fn script_values(name: &str, arguments: &[Word]) -> Vec<String> {
@@ -356,25 +409,4 @@ fn script_values(name: &str, arguments: &[Word]) -> Vec<String> {
         }
     }
     found
-}
-
-/// The recipes of a makefile that `make` reads (`-f -`), or gets as an argument (`--eval`).
-fn recipes(arguments: &[Word], input: Option<&str>) -> Vec<String> {
-    let texts: Vec<String> = arguments.iter().map(printed_text).collect();
-    let reads = texts
-        .iter()
-        .any(|text| matches!(text.as_str(), "-f-" | "-" | "/dev/stdin"));
-    let given = texts.iter().filter_map(|text| text.strip_prefix("--eval="));
-    let mut makefiles: Vec<&str> = given.collect();
-    makefiles.extend(input.filter(|_| reads));
-    let mut recipes = Vec::new();
-    for line in makefiles.into_iter().flat_map(str::lines) {
-        let recipe = match line.strip_prefix('\t') {
-            Some(recipe) => Some(recipe),
-            None => line.split_once(';').map(|(_, recipe)| recipe),
-        };
-        let recipe = recipe.map(|it| it.trim_start_matches(['@', '-', '+', ' ']));
-        recipes.extend(recipe.map(|it| it.replace("$$", "$")));
-    }
-    recipes
 }

@@ -76,7 +76,16 @@ impl Constants {
                     self.define(NamedText::Alias, name, path);
                 }
             }
-            "cp" | "mv" | "ln" | "install" => self.learn_copy(words),
+            "exec" if words.is_empty() => self.learn_descriptors(command),
+            "mkfifo" => self.learn_pipes(words),
+            "coproc" => self.learn_coproc(words),
+            "mount" => self.learn_mount(words),
+            "ln" => {
+                self.learn_copy(words);
+                self.learn_link(words);
+            }
+            "cp" | "mv" | "install" => self.learn_copy(words),
+            "npm" | "pnpm" => self.learn_tasks(words),
             _ => {}
         }
     }
@@ -294,6 +303,22 @@ impl Constants {
         directory.push(WordPart::Text("/".into()));
         directory.push(WordPart::Text(text.into()));
         Some(directory)
+    }
+
+    /// `npm pkg set scripts.x='rm y'`
+    fn learn_tasks(&mut self, words: &[Word]) {
+        let [verb, action, settings @ ..] = words else {
+            return;
+        };
+        if !verb.is("pkg") || !action.is("set") {
+            return;
+        }
+        for setting in settings.iter().filter_map(Word::known) {
+            let task = setting.strip_prefix("scripts.");
+            if let Some((name, script)) = task.and_then(|task| task.split_once('=')) {
+                self.define(NamedText::Task, name, script);
+            }
+        }
     }
 
     /// What a file that the script wrote is also called.

@@ -11,7 +11,7 @@ use super::view::{
     Assignment, Bound, CommandOrigin, Construct, FunctionBody, Script, SimpleCommand, Span,
 };
 use super::word::{ScriptText, Word, WordPart};
-use super::{deferred, handed_scripts, interpreters, matched, started, wrappers};
+use super::{decoders, deferred, handed_scripts, interpreters, matched, started, wrappers};
 use std::sync::LazyLock;
 
 /// How deep inner scripts may nest (`bash -c 'bash -c …'`).
@@ -193,22 +193,32 @@ impl<'a> Lowering<'a> {
         self.constants.learn_possible_prints(&printing);
         self.learn_last_word(first);
         self.begin_loop(first);
-        // `command read -r x`: the builtin behind it changes this shell.
-        let is_behind = |command: &SimpleCommand| {
-            command.origin == CommandOrigin::StartedBy(first) && command.name() == Some("read")
-        };
-        let by_name = self
+        self.learn_behind(first);
+        for command in self.script.commands.iter_mut().skip(first) {
+            give_up_on_deferred(command);
+        }
+    }
+
+    /// `command read -r x`, `sudo mount --bind x y`: what a command behind the one with this index
+    /// changes.
+    fn learn_behind(&mut self, first: usize) {
+        let started = self
+            .script
+            .commands
+            .get(first + 1)
+            .filter(|command| command.origin == CommandOrigin::StartedBy(first));
+        let name = self
             .script
             .commands
             .get(first)
             .and_then(SimpleCommand::name);
-        if matches!(by_name, Some("command" | "builtin"))
-            && self.script.commands.get(first + 1).is_some_and(is_behind)
-        {
+        let changes = match started.and_then(SimpleCommand::name) {
+            Some("read") => matches!(name, Some("command" | "builtin")),
+            Some("ln" | "mount" | "mkfifo") => name.is_some_and(starts),
+            _ => false,
+        };
+        if changes {
             self.learn(first + 1);
-        }
-        for command in self.script.commands.iter_mut().skip(first) {
-            give_up_on_deferred(command);
         }
     }
 
@@ -250,9 +260,9 @@ impl<'a> Lowering<'a> {
         };
         // What most programs write is theirs to know.
         let may_print = || {
-            command.name().is_some_and(|name| {
-                deferred::PRINTING.contains(&name) || self.constants.may_be_text(command)
-            })
+            command
+                .name()
+                .is_some_and(|name| deferred::prints(name) || self.constants.may_be_text(command))
         };
         let mut redirects = command.redirects.iter();
         let writes = redirects.any(|redirect| redirect.operator.writes()) && may_print();
@@ -264,6 +274,15 @@ impl<'a> Lowering<'a> {
         let input = if reads { self.known_input(at) } else { None };
         let input = input.as_ref().map(|(text, _)| text.as_str());
         if let Some(command) = self.script.commands.get(at) {
+            // A filter prints what it reads.
+            let is_unknown = input.is_none()
+                && command.place.stage > 0
+                && !self.constants.has_texts()
+                && command
+                    .name()
+                    .is_some_and(|name| decoders::NAMES.contains(&name));
+            let writes = writes && !is_unknown;
+            self.constants.learn_reader(command);
             self.constants.learn(command, input);
             if writes {
                 self.constants.learn_written(command, input);

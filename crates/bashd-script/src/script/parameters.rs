@@ -109,9 +109,17 @@ impl Constants {
             None => (limit.strip_prefix('<').or(limit.strip_prefix("!="))?, 0),
         };
         let (first, end) = (self.number_of(first)?, self.number_of(most)? + more);
-        let is_short = is_next && end - first <= MOST_POSSIBILITIES as i64;
+        if !is_next {
+            return None;
+        }
+        if end.saturating_sub(first) > MOST_POSSIBILITIES as i64 {
+            // Some number.
+            let mut some = Word::default();
+            some.push(WordPart::Glob("[0-9]*".into()));
+            return Some(ValueChoice::List(vec![some]));
+        }
         let numbers = (first..end).map(|number| text_word(&number.to_string()));
-        is_short.then(|| ValueChoice::List(numbers.collect()))
+        Some(ValueChoice::List(numbers.collect()))
     }
 
     /// A variable as a number; nothing is zero.

@@ -6,9 +6,11 @@
 use super::braces::into_one_word;
 use super::constants::{Constants, NamedText};
 use super::decoders;
+use super::deferred;
 use super::escapes;
 use super::inner_scripts::printed_text;
 use super::paths_printed;
+use super::printed_code;
 use super::reader::ScriptReader;
 use super::view::{Construct, Joint, Readings, RedirectOperator, SimpleCommand, Span};
 use super::word::{Word, WordPart};
@@ -139,13 +141,16 @@ impl Constants {
     /// What a command reads besides a pipe: a here-document, a here-string, a file that is known.
     pub(super) fn redirected_input(&mut self, command: &SimpleCommand) -> Option<(String, Span)> {
         let redirect = command.redirects.iter().rev().find(|redirect| {
-            use RedirectOperator::{HereDoc, HereString, Read};
-            matches!(redirect.operator, HereDoc | HereString | Read)
-                && matches!(redirect.descriptor.as_deref(), None | Some("0"))
+            use RedirectOperator::{DuplicateInput, HereDoc, HereString, Read};
+            matches!(
+                redirect.operator,
+                HereDoc | HereString | Read | DuplicateInput
+            ) && matches!(redirect.descriptor.as_deref(), None | Some("0"))
         })?;
         let target = &redirect.target;
         let text = match redirect.operator {
             RedirectOperator::Read => self.file_text(target)?,
+            RedirectOperator::DuplicateInput => self.opened_text(target.known()?)?,
             RedirectOperator::HereString => printed_text(target) + "\n",
             _ => printed_text(target),
         };
@@ -160,6 +165,13 @@ impl Constants {
             return self.printed_by(script.strip_suffix(')')?);
         }
         let path = file_key(word.known()?);
+        if path == "/dev/null" {
+            return Some(String::new());
+        }
+        let places = ["/dev/fd/", "/proc/self/fd/"];
+        if let Some(number) = places.iter().find_map(|place| path.strip_prefix(place)) {
+            return self.opened_text(number);
+        }
         self.text(NamedText::File, path)
             .map(|text| text.to_string())
     }
@@ -172,7 +184,8 @@ impl Constants {
     ) -> Option<String> {
         let redirected = self.redirected_input(command).map(|(text, _)| text);
         let has_input = command.redirects.iter().any(|redirect| {
-            matches!(redirect.operator, RedirectOperator::Read) && redirect.descriptor.is_none()
+            use RedirectOperator::{DuplicateInput, Read};
+            matches!(redirect.operator, Read | DuplicateInput) && redirect.descriptor.is_none()
         });
         if has_input && redirected.is_none() {
             return None;
@@ -207,9 +220,9 @@ impl Constants {
                 paths_printed::printed(name, words)?
             }
             "dd" => self.copied(words, input)?,
-            name if decoders::CODES.contains(&name) => match decoders::printed_literal(name, words)
-            {
-                Some(literal) => literal,
+            "jq" => printed_code::printed_by_jq(words)?,
+            name if decoders::CODES.contains(&name) => match printed_code::printed(name, words) {
+                Some(text) => text,
                 None if name == "awk" => decoders::fields(words, whole(&input?)?)?,
                 None => return None,
             },
@@ -292,6 +305,14 @@ impl Constants {
         self.calls.pop();
         printed
     }
+}
+
+/// Whether it may be known what a program of this name prints, functions aside.
+pub(super) fn may_be_told(name: &str) -> bool {
+    const SILENT: [&str; 9] = [
+        "set", "shift", "local", "declare", "export", "read", "crontab", "gfind", "dd",
+    ];
+    deferred::prints(name) || SILENT.contains(&name)
 }
 
 /// What is written into a file, by its path without `./`.

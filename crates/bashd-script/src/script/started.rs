@@ -74,6 +74,9 @@ impl Lowering<'_> {
             Some(_) => {}
         }
         started.extend(other_choices(command));
+        if !matches!(command.origin, CommandOrigin::StartedBy(_)) {
+            started.extend(self.constants.without_links(command));
+        }
         let wrapped = wrappers::wrapped(command).unwrap_or_default();
         if let Some(words) = wrapped.shell.and_then(|at| command.words.get(at..)) {
             let shell = Word::of(

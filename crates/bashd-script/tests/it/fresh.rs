@@ -117,7 +117,7 @@ fn measure(name: &str, most_missed: usize) {
 
 #[test]
 fn the_first_fresh_list_is_caught() {
-    measure("first.tsv", 4);
+    measure("first.tsv", 3);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn the_fourth_fresh_list_is_caught() {
 /// By somebody else who had not seen the rules.
 #[test]
 fn the_fifth_fresh_list_is_caught() {
-    measure("fifth.tsv", 4);
+    measure("fifth.tsv", 3);
 }
 
 #[test]
@@ -160,12 +160,18 @@ fn the_thirteenth_fresh_list_is_caught() {
 
 #[test]
 fn the_fourteenth_fresh_list_is_caught() {
-    measure("fourteenth.tsv", 2);
+    measure("fourteenth.tsv", 0);
 }
 
 #[test]
 fn the_fifteenth_fresh_list_is_caught() {
-    measure("fifteenth.tsv", 1);
+    measure("fifteenth.tsv", 0);
+}
+
+/// By somebody who had seen neither the guard's source nor another list.
+#[test]
+fn the_sixteenth_fresh_list_is_caught() {
+    measure("sixteenth.tsv", 0);
 }
 
 #[test]
@@ -188,6 +194,7 @@ fn strict_safe_mode_lets_nothing_through_and_refuses_nothing_that_reads() {
         "eleventh_strict.tsv",
         "twelfth_strict.tsv",
         "thirteenth_strict.tsv",
+        "sixteenth_strict.tsv",
         // Every option that git 2.47 names by `git SUBCOMMAND --git-completion-helper-all`.
         "git_options_strict.tsv",
     ];
@@ -219,6 +226,7 @@ fn the_interceptor_names_the_tool_for_contested_commands() {
         "fifth_interceptor.tsv",
         "sixth_interceptor.tsv",
         "thirteenth_interceptor.tsv",
+        "sixteenth_interceptor.tsv",
     ];
     for row in lists.into_iter().flat_map(rows) {
         let (wanted, command) = match row.as_slice() {

@@ -1,5 +1,5 @@
-//! Directories of `PATH`, and files of bashd's own, whose file system does not answer: servers go on
-//! for everybody who does not need just those.
+//! Directories of `PATH`, and files of bashd itself, whose file system does not answer: servers go
+//! on for everybody who does not need just those.
 
 use crate::person::top::RULE;
 use crate::rpc_under_test::{Client, PATIENCE};

@@ -7,7 +7,8 @@
 use super::byte_set::ByteSet;
 use super::escapes;
 use super::foreign_calls::{CALLS, FOREIGN_CALLS, ForeignDeed};
-use super::foreign_values::{self, ForeignValue};
+use super::foreign_known::ForeignValue;
+use super::foreign_values;
 use super::inner_scripts::quoted;
 use super::word_reader::HOLE;
 use memchr::memmem;

@@ -1,7 +1,8 @@
 //! Files that code of other languages writes, where their names and texts are known:
 //! `open("x.sh", "w").write("rm y")`, `json.dump({…}, open("package.json", "w"))`.
 
-use super::foreign_values::{ForeignValue, arguments};
+use super::foreign_known::ForeignValue;
+use super::foreign_values::arguments;
 use super::word_reader::HOLE;
 
 /// Most bytes of code that is looked at, and files of it.

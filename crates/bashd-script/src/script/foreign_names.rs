@@ -1,9 +1,9 @@
 //! What names stand for in code of other languages, and what is done with values: an index, a
 //! method, a format.
 
+use super::foreign_known::ForeignValue;
 use super::foreign_values::{
-    ExpressionReader, ForeignValue, MOST_BYTES, MOST_DEPTH, MOST_PLACES, MOST_VALUES, MOST_WORK,
-    is_name,
+    ExpressionReader, MOST_BYTES, MOST_DEPTH, MOST_PLACES, MOST_VALUES, MOST_WORK, is_name,
 };
 
 impl ExpressionReader<'_> {

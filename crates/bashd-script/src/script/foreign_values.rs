@@ -6,8 +6,8 @@
 
 use super::escapes;
 use super::foreign_code::literal_span;
+use super::foreign_known::ForeignValue;
 use super::foreign_names::{combined, firsts, joined, placed, split};
-use super::word_reader::HOLE;
 use std::cell::Cell;
 
 /// Most values of one expression, most places of a name, how many names of names are followed.
@@ -15,84 +15,16 @@ pub(super) const MOST_VALUES: usize = 8;
 pub(super) const MOST_PLACES: usize = 16;
 pub(super) const MOST_DEPTH: usize = 6;
 
+/// How deep terms may be in each other: whoever reads them must not run out of stack.
+const MOST_NESTED: usize = 24;
+
+/// What reading a term counts for, in bytes of code: terms that are read more than once must not
+/// take for ever.
+const TERM: usize = 64;
+
 /// Most bytes of a value, and of code that is gone through for one expression.
 pub(super) const MOST_BYTES: usize = 4096;
 pub(super) const MOST_WORK: usize = 256 << 10;
-
-/// What an expression comes to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ForeignValue {
-    /// A text; what only running tells of it is a hole.
-    Text(String),
-    List(Vec<ForeignValue>),
-    Map(Vec<(String, ForeignValue)>),
-    /// Only running tells.
-    Unknown,
-}
-
-impl ForeignValue {
-    pub(super) fn hole() -> Self {
-        Self::Text(HOLE.iter().collect())
-    }
-
-    /// Its texts one after the other, if it is made of them.
-    pub(super) fn texts(&self) -> Vec<String> {
-        match self {
-            Self::Text(text) => vec![text.clone()],
-            Self::List(items) => items.iter().flat_map(Self::texts).collect(),
-            Self::Map(_) | Self::Unknown => Vec::new(),
-        }
-    }
-
-    /// It as JSON.
-    pub(super) fn as_json(&self) -> String {
-        match self {
-            Self::Text(text) => {
-                let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-                format!("\"{}\"", text.replace('\n', "\\n"))
-            }
-            Self::List(items) => {
-                let items: Vec<String> = items.iter().map(Self::as_json).collect();
-                format!("[{}]", items.join(","))
-            }
-            Self::Map(pairs) => {
-                let pairs = pairs.iter();
-                let pairs = pairs.map(|(key, value)| format!("\"{key}\":{}", value.as_json()));
-                let pairs: Vec<String> = pairs.collect();
-                format!("{{{}}}", pairs.join(","))
-            }
-            Self::Unknown => "null".to_owned(),
-        }
-    }
-
-    pub(super) fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::List(_) | Self::Map(_) | Self::Unknown => None,
-        }
-    }
-
-    /// Whether something of it is known.
-    pub(super) fn is_told(&self) -> bool {
-        let [open, close] = HOLE;
-        self.texts().iter().any(|text| {
-            let mut told = text.chars().filter(|c| *c != open && *c != close);
-            told.any(|c| !c.is_whitespace())
-        })
-    }
-
-    /// What is at a place of it, by the key as it is written.
-    pub(super) fn at(&self, key: &str) -> Option<Self> {
-        match self {
-            Self::List(items) => items.get(key.parse::<usize>().ok()?).cloned(),
-            Self::Map(pairs) => {
-                let pair = pairs.iter().rev().find(|(own, _)| own == key);
-                pair.map(|(_, value)| value.clone())
-            }
-            Self::Text(_) | Self::Unknown => None,
-        }
-    }
-}
 
 /// The arguments in a text that begins with or without the parenthesis of a call: of each, what it
 /// may come to. Those that have a name are left out.
@@ -104,6 +36,7 @@ pub(super) fn arguments(code: &str, inside: &str, is_awk: bool) -> Vec<Vec<Forei
         rest: inside,
         is_awk,
         depth: 0,
+        nested: 0,
         work: &Cell::new(0),
     };
     reader.arguments()
@@ -117,6 +50,8 @@ pub(super) struct ExpressionReader<'a> {
     pub(super) is_awk: bool,
     /// How many names are being followed.
     pub(super) depth: usize,
+    /// How many terms this is inside of.
+    pub(super) nested: usize,
     /// Bytes of code that were gone through.
     pub(super) work: &'a Cell<usize>,
 }
@@ -231,8 +166,21 @@ impl<'a> ExpressionReader<'a> {
         values
     }
 
-    /// A literal, a name, a list, a call that is known; with what is done to it.
+    /// A literal, a name, a list, a call that is known; with what is done to it. Nothing where that
+    /// is too deep, or too much was read before.
     fn term(&mut self) -> Vec<ForeignValue> {
+        let (nested, work) = (self.nested, self.work.get() + TERM);
+        if nested >= MOST_NESTED || work > MOST_WORK {
+            return Vec::new();
+        }
+        self.work.set(work);
+        self.nested = nested + 1;
+        let values = self.term_here();
+        self.nested = nested;
+        values
+    }
+
+    fn term_here(&mut self) -> Vec<ForeignValue> {
         self.skip_blanks();
         let mut values = match self.rest.chars().next() {
             Some('"' | '\'' | '`') => self.literal(""),
@@ -299,6 +247,7 @@ impl<'a> ExpressionReader<'a> {
                 rest: behind,
                 is_awk: self.is_awk,
                 depth: self.depth + 1,
+                nested: self.nested,
                 work: self.work,
             };
             let found = if sign.contains('{') {

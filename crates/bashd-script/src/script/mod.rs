@@ -30,6 +30,7 @@ mod filling;
 mod foreign_calls;
 mod foreign_code;
 mod foreign_files;
+mod foreign_known;
 mod foreign_names;
 mod foreign_values;
 mod frames;

@@ -2,7 +2,8 @@
 //! 'print("x")'`, `awk 'BEGIN{print "a" b}'`, `node -p '"x"'`, `jq -rn '"x" | @base64d'`.
 
 use super::decoders;
-use super::foreign_values::{self, ForeignValue};
+use super::foreign_known::ForeignValue;
+use super::foreign_values;
 use super::inner_scripts::printed_text;
 use super::word::Word;
 use super::word_reader::HOLE;

@@ -370,3 +370,56 @@ fn a_large_script_is_judged_in_linear_time() {
         assert!(took < most, "{took:?} for 4 KiB of {piece:?}");
     }
 }
+
+/// Code of other languages, of which a piece is repeated until a server's thread could run out of
+/// stack, or of time.
+#[test]
+fn code_of_other_languages_may_be_as_deep_as_it_likes() {
+    let guard = everything();
+    let pieces = [
+        "(",
+        "[",
+        "{",
+        "f(",
+        "[[",
+        "[{",
+        "[\"a\",",
+        "{\"a\":",
+        "(\"a\"+",
+        "x=(",
+        "d[",
+        "f\"{",
+        "\"${",
+        "\"#{",
+        "\\\"${",
+        "Path(",
+        "\"a\".join(",
+        "x.y(",
+        "->{",
+        "push @a, (",
+        "a=[a,a];",
+        "a+=a;",
+        "*[",
+        "qw(",
+    ];
+    let codes = [
+        ("python3 -c 'import os; os.system(", ")'"),
+        ("ruby -e 'x = ", "; system(x)'"),
+        ("python3 -c 'open(\"x.sh\",\"w\").write(", ")'; sh x.sh"),
+        ("bash -c \"$(python3 -c 'print(", ")')\""),
+    ];
+    // Longer code is not looked at so closely.
+    let size = 14 << 10;
+    for (begin, end) in codes {
+        for piece in pieces {
+            let text = format!("{begin}{}{end}", piece.repeat(size / piece.len()));
+            let started = own_time();
+            guard.check(&Script::parse(&text), &text);
+            let took = own_time().saturating_sub(started);
+            assert!(
+                took < Duration::from_secs(2),
+                "{took:?}: {piece:?} {begin:?}"
+            );
+        }
+    }
+}

@@ -16,7 +16,7 @@ use bashd_testkit::slow_wire::SlowWire;
 use bashd_testkit::{FarMachine, far_machine};
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -32,6 +32,8 @@ const OVER_ROUND_TRIP: Duration = Duration::from_millis(5);
 
 /// The first call, beside a fresh login.
 const FIRST_BAR: f64 = 1.3;
+
+const FIRST_WITH_UPLOAD: &str = "places, first call, upload";
 
 /// 1 GiB of output there, beside the same here, and what of it comes over the wire.
 const FLOOD_BAR: f64 = 1.15;
@@ -59,9 +61,12 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
         first(bench, &machine)?,
         many(bench, &there)?,
     ];
-    // A program for debugging has hundreds of megabytes to send.
+    // Building what is sent takes minutes, and one for debugging has a hundred megabytes to send.
     if bench.effort.choose(true, false) {
-        rows.push(first_with_upload(bench, &machine, &program)?);
+        rows.push(match binaries::outpost() {
+            Ok(outpost) => first_with_upload(bench, &machine, &outpost)?,
+            Err(error) => Row::failed(FIRST_WITH_UPLOAD, &error),
+        });
     } else {
         eprintln!("*** places: a first call with upload is NOT measured in a smoke run");
     }
@@ -214,10 +219,9 @@ fn first(bench: &Bench, machine: &FarMachine) -> Result<Row> {
 
 /// The first call of all: the program is not there yet. Beside a login, and half as much again as
 /// sending its bytes takes.
-fn first_with_upload(bench: &Bench, machine: &FarMachine, program: &Path) -> Result<Row> {
+fn first_with_upload(bench: &Bench, machine: &FarMachine, outpost: &Path) -> Result<Row> {
     let sent = bench.home().join("to-send");
-    let outpost = std::env::var_os("BASHD_TEST_STATIC").map(PathBuf::from);
-    std::fs::copy(outpost.as_deref().unwrap_or(program), &sent)?;
+    let whole = std::fs::copy(outpost, &sent)?;
     let mut gzip = std::process::Command::new("gzip");
     ensure!(
         gzip.args(["-9", "--keep"]).arg(&sent).status()?.success(),
@@ -225,7 +229,8 @@ fn first_with_upload(bench: &Bench, machine: &FarMachine, program: &Path) -> Res
     );
     let pressed = sent.with_extension("gz");
     let size = std::fs::metadata(&pressed)?.len();
-    eprintln!("the program is sent as {size} bytes");
+    let shown = outpost.display();
+    eprintln!("{shown}, {whole} bytes, is sent as {size} bytes, as ./dist compresses it");
     let login = machine.login();
     let at_ssh = |line: &str| {
         let script = format!("exec \"$@\" <{}", pressed.display());
@@ -261,12 +266,7 @@ fn first_with_upload(bench: &Bench, machine: &FarMachine, program: &Path) -> Res
         },
     )?;
     let against = "`ssh far true` + 1.5x of copying it by ssh";
-    Ok(Row::ratio(
-        "places, first call, upload",
-        against,
-        &compared,
-        1.0,
-    ))
+    Ok(Row::ratio(FIRST_WITH_UPLOAD, against, &compared, 1.0))
 }
 
 /// How late a timeout there is beside one here, and what is left of a thousand.

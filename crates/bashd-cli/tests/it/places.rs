@@ -1,6 +1,7 @@
 //! `run --on` and the library at a place of kind `pipe`: the same replies as here, and what happens
 //! when carriers and outposts are killed, lie, or never answer.
 
+mod again;
 mod jobs;
 mod output;
 mod promises;
@@ -454,7 +455,8 @@ fn ssh_gets_one_line_and_what_the_machine_prints_first_is_passed_over() {
     );
     let asked = fs::read_to_string(home.tmp().join("asked")).unwrap();
     for word in [
-        "-T",
+        "-Tax ",
+        "-oClearAllForwardings=yes",
         "-oBatchMode=yes",
         "-oControlPath=none",
         "-- me@big exec /bin/sh",

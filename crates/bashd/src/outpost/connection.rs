@@ -288,6 +288,7 @@ fn welcome(outpost: &Outpost) -> Welcome {
         pid: std::process::id(),
         user: rustix::process::getuid().as_raw(),
         home: home.map(|(_, home)| home.to_string_lossy().into_owned()),
+        state: outpost.settings.state_dir.to_string_lossy().into_owned(),
         kernel: told("osrelease"),
         machine: std::env::consts::ARCH.to_owned(),
         is_held_back: outpost.is_held_back(),

@@ -10,7 +10,7 @@ use super::link::{Link, RunChannel};
 use super::order::Order;
 use super::reaching::{NotReached, reach, reach_first};
 use super::stream_there::StreamThere;
-use super::wire::{FromOutpost, ToOutpost};
+use super::wire::{FromOutpost, ToOutpost, Welcome};
 use super::{Berth, CallClaim, FarPlace};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Stream;
@@ -151,7 +151,7 @@ async fn attempt(
         Err(error) => return Ok(never_begun(error.into())),
     };
     (wait.placed)(link.berth.as_ref());
-    let boot = link.welcome.boot.clone();
+    let first = link.welcome.clone();
     let guard = EndsIfDropped(Arc::clone(&away));
     let mut seen = 0;
     let mut late = Instant::now() + wait.longest + wait.grace + wait.place.settings.patience;
@@ -203,7 +203,7 @@ async fn attempt(
                 if link.word.is_some() {
                     late = late.min(Instant::now() + READING_LEFT);
                 }
-                channel = match away.asked_again(&link, (&order, &boot), is_cancelled) {
+                channel = match away.asked_again(&link, (&order, &first), is_cancelled) {
                     Ok(channel) => channel,
                     Err(unknown) => return Ok(*unknown),
                 };
@@ -417,13 +417,15 @@ impl OrderedAway {
     fn asked_again(
         &self,
         link: &Arc<Link>,
-        (order, boot): (&ToOutpost, &str),
+        (order, first): (&ToOutpost, &Welcome),
         is_cancelled: bool,
     ) -> Result<RunChannel, Box<FarEnd>> {
         let channel = link.open();
         self.moved(link, channel.number);
-        // After a new start of the machine nobody can tell whether it was begun.
-        let is_there = link.welcome.boot == boot && link.word.is_none();
+        // After a new start of the machine nobody can tell whether it was begun, and neither can an
+        // outpost that has another directory, since that of the first one can't be written any more.
+        let known = |welcome: &Welcome| (welcome.boot.clone(), welcome.state.clone());
+        let is_there = known(&link.welcome) == known(first) && link.word.is_none();
         let order = (is_there && !is_cancelled).then_some(order);
         ask_again(link, channel.number, order, (&self.id, is_cancelled))
             .map_err(|error| Box::new(self.unknown(&error.to_string(), is_cancelled)))?;

@@ -98,7 +98,8 @@ impl Greeter {
             Err(error) => {
                 // Its last words may be a moment behind, and on a busy machine its end, too.
                 tokio::time::sleep(LAST_WORDS_AFTER).await;
-                if error.kind() == io::ErrorKind::UnexpectedEof {
+                let has_ended = [io::ErrorKind::UnexpectedEof, io::ErrorKind::BrokenPipe];
+                if has_ended.contains(&error.kind()) {
                     let _ = self.carrier.succeeded_within(END_AFTER).await;
                 }
                 Err(self.failure(&error))

@@ -189,7 +189,10 @@ fn line_of(words: &[String]) -> String {
 fn ssh(host: &str, connect: Duration, line: String) -> Vec<String> {
     let seconds = connect.as_secs().max(1);
     let options = [
-        "-T".to_owned(),
+        // Whoever has the host, and every command there, could use a forwarded agent; and ports are
+        // those of the user's own ssh.
+        "-Tax".to_owned(),
+        "-oClearAllForwardings=yes".to_owned(),
         "-oBatchMode=yes".to_owned(),
         "-oControlMaster=no".to_owned(),
         "-oControlPath=none".to_owned(),

@@ -8,6 +8,7 @@ use super::slurm::SlurmSettings;
 use crate::config::{Config, ConfinementSettings, EnvSettings};
 use crate::jobs::JobLimits;
 use crate::plan::{Quota, Resources, Survivors};
+use bashd_keeper::spool::Retention;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -145,6 +146,8 @@ impl PlaceSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OrderSettings {
     quota: Quota,
+    #[serde(default = "usual_retention", skip_serializing_if = "is_usual")]
+    retention: Retention,
     #[serde(default, skip_serializing_if = "is_default")]
     shell: Option<String>,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -182,6 +185,7 @@ impl OrderSettings {
         confinement.workspace = workspace;
         Self {
             quota: config.quota,
+            retention: config.retention,
             shell: config.shell.clone(),
             prefix: config.prefix.clone(),
             rc_script: config.rc_script,
@@ -217,6 +221,7 @@ impl OrderSettings {
     pub(crate) fn config(&self, state: &Path) -> Config {
         let mut config = Config::new(state);
         config.quota = self.quota;
+        config.retention = self.retention;
         config.shell.clone_from(&self.shell);
         config.prefix.clone_from(&self.prefix);
         config.rc_script = self.rc_script;
@@ -239,9 +244,38 @@ impl OrderSettings {
     }
 }
 
+/// How much stored output is kept if nothing else is configured: that need not travel.
+fn usual_retention() -> Retention {
+    Retention {
+        total: Some(10 << 30),
+        max_age: Some(Duration::from_hours(7 * 24)),
+    }
+}
+
+fn is_usual(retention: &Retention) -> bool {
+    *retention == usual_retention()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_much_is_stored_there_is_what_is_configured_here() {
+        let mut config = Config::new("/state");
+        assert_eq!(config.retention, usual_retention());
+        let travelled = |config: &Config| {
+            let sent = rmp_serde::to_vec_named(&OrderSettings::of(config, None)).unwrap();
+            let got: OrderSettings = rmp_serde::from_slice(&sent).unwrap();
+            (sent.len(), got.config(Path::new("/there")).retention)
+        };
+        let (usual, there) = travelled(&config);
+        assert_eq!(there, config.retention);
+        config.retention.total = None;
+        let (more, there) = travelled(&config);
+        assert_eq!(there, config.retention);
+        assert!(more > usual, "what is usual does not travel");
+    }
 
     #[test]
     fn a_directory_is_mapped_by_its_longest_prefix() {

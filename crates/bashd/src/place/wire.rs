@@ -170,6 +170,9 @@ pub(crate) struct Welcome {
     pub(crate) pid: u32,
     pub(crate) user: u32,
     pub(crate) home: Option<String>,
+    /// Where it writes down what it began: an outpost elsewhere knows nothing of that.
+    #[serde(default)]
+    pub(crate) state: String,
     pub(crate) kernel: String,
     pub(crate) machine: String,
     /// Whether carriers to it hold a write back until the one before was acknowledged, as those of

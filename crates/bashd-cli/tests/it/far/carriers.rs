@@ -1,6 +1,6 @@
 //! Carriers that are killed, cut in the middle of a frame, or lose their sshd.
 
-use super::{SLACK, assert_unknown, wait_until, whole};
+use super::{Far, SLACK, assert_unknown, wait_until, whole};
 use bashd::Request;
 use bashd::place::{PlaceKind, PlaceSettings};
 use bashd::{Config, Engine, KeeperSource, Surroundings};
@@ -19,17 +19,30 @@ const RUNS: usize = 20;
 const SHORTEST_PAUSE: u64 = 250;
 const LONGEST_PAUSE: u64 = 1250;
 
+/// The longest pause in logins: where each of them is killed no command begins at all.
+const LOGINS: u64 = 4;
+
 /// Pauses that are no two times the same.
-fn pause(number: &mut u64) -> Duration {
+fn pause(number: &mut u64, longest: u64) -> Duration {
     *number = number
         .wrapping_mul(6_364_136_223_846_793_005)
         .wrapping_add(1_442_695_040_888_963_407);
-    Duration::from_millis(SHORTEST_PAUSE + (*number >> 33) % (LONGEST_PAUSE - SHORTEST_PAUSE))
+    Duration::from_millis(SHORTEST_PAUSE + (*number >> 33) % (longest - SHORTEST_PAUSE))
+}
+
+/// The longest pause where a login takes as long as it does now: on a busy machine, seconds.
+fn longest_pause(far: &Far) -> u64 {
+    let begun = Instant::now();
+    let reply = far.run(&far.engine(|_| {}), Request::new("true"));
+    assert_eq!(reply.exit_code, Some(0), "{reply:?}");
+    LONGEST_PAUSE.max(begun.elapsed().as_millis() as u64 * LOGINS)
 }
 
 #[test]
 fn fault_01_carriers_killed_at_random_moments_change_nothing() {
     let Some(far) = whole() else { return };
+    let longest = longest_pause(&far);
+    wait_until("the end of its carrier", || far.live_carriers().is_empty());
     let engine = far.engine(|_| {});
     let wanted = repetitions(KILLS);
     let seed = u64::from(std::process::id());
@@ -42,7 +55,7 @@ fn fault_01_carriers_killed_at_random_moments_change_nothing() {
         scope.spawn(|| {
             let mut number = seed;
             while !is_over.load(Ordering::Relaxed) {
-                std::thread::sleep(pause(&mut number));
+                std::thread::sleep(pause(&mut number, longest));
                 for carrier in far.live_carriers() {
                     carrier.kill();
                     killed.fetch_add(1, Ordering::Relaxed);

@@ -4,6 +4,8 @@ use super::{Far, error_of, whole};
 use bashd::Request;
 use bashd_testkit::loudly;
 use std::fs;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A command whose answer shows that nothing of the login came between.
@@ -134,6 +136,52 @@ fn fault_21_a_host_that_is_not_there_is_told_within_the_time_for_connecting() {
         "{:?}",
         begun.elapsed()
     );
+}
+
+/// A process that is ended with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn no_agent_no_port_and_no_variable_goes_along_but_what_is_passed_by_name() {
+    let Some(far) = whole() else { return };
+    let socket = far.home.root().join("agent");
+    let mut agent = Command::new("ssh-agent");
+    agent.arg("-D").arg("-a").arg(&socket).stdout(Stdio::null());
+    let _agent = Ended(agent.spawn().unwrap());
+    super::wait_until("an agent", || socket.exists());
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    far.machine.ssh_setting(&format!(
+        "IdentityAgent {}\nForwardAgent yes\nLocalForward {port} 127.0.0.1:1",
+        socket.display()
+    ));
+    let login = far.machine.login();
+    let plain = Command::new(&login[0])
+        .args(&login[1..])
+        .arg("echo $SSH_AUTH_SOCK")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&plain.stdout).into_owned();
+    assert!(
+        told.starts_with('/'),
+        "the user's own ssh forwards it: {plain:?}"
+    );
+    far.machine.ssh_setting("ExitOnForwardFailure yes");
+    far.configure("pass = ['PASSED']\n");
+    let script = "echo ${SSH_AUTH_SOCK-none} $PASSED-$KEPT-$GIVEN";
+    let shown = far
+        .bashd(&["--env", "GIVEN=call", script])
+        .env("PASSED", "yes")
+        .env("KEPT", "no")
+        .run();
+    assert_eq!(shown.out(), "none yes--call\n", "{}", shown.err());
 }
 
 #[test]

@@ -117,6 +117,33 @@ fn an_end_at_a_place_is_told_unasked_and_once() {
 }
 
 #[test]
+fn an_end_at_a_place_is_a_log_message_by_mcp_and_jobs_ended_by_rpc() {
+    let home = home();
+    let asked = |status: i32| json!({ "command": format!("sleep 0.5; exit {status}"), "background": true, "on": "there" });
+    let mut client = crate::mcp::Client::connect(&home, &[]);
+    client.ask("logging/setLevel", &json!({ "level": "notice" }));
+    client.request(
+        "tools/call",
+        &json!({ "name": "bash", "arguments": asked(6) }),
+    );
+    let log = client.wait_for(|message| message["method"] == "notifications/message");
+    let told = &log["params"]["data"];
+    assert_eq!(
+        (&told["alias"], &told["exit_code"]),
+        (&json!("there:bg_1"), &json!(6)),
+        "{log}"
+    );
+    client.finish();
+    let mut client = crate::rpc_under_test::Client::start(&home, &[]);
+    client.ask(&json!({ "id": "h", "type": "hello", "capabilities": { "jobs": true } }));
+    client.say(&json!({ "id": "1", "type": "call", "arguments": asked(5) }));
+    let ended = client.next_where(|message| message["type"] == "jobs_ended");
+    let text = ended["text"].as_str().unwrap();
+    assert!(text.contains("there:bg_1: exited with code 5"), "{text}");
+    client.close();
+}
+
+#[test]
 fn long_output_stays_at_its_place_and_is_read_there() {
     let home = home().keeping_in_state(&["outpost", "places", "runs", "artifacts"]);
     let shown = on(

@@ -88,6 +88,12 @@ fn a_program_is_sent_once_checked_each_time_and_sent_anew_if_it_was_changed() {
     change(b"");
     hello("truncated");
     assert!(same(), "it was sent anew");
+    let named = home.home().join("named");
+    let more = format!("program = {program:?}\nupload_to = {named:?}\n");
+    configure(&home, &more);
+    fs::remove_dir_all(home.home().join(".cache")).unwrap();
+    hello("where it was said to be kept");
+    assert_eq!(only(&named).file_name(), there.file_name());
 }
 
 #[test]

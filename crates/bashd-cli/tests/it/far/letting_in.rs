@@ -173,15 +173,18 @@ fn no_agent_no_port_and_no_variable_goes_along_but_what_is_passed_by_name() {
         told.starts_with('/'),
         "the user's own ssh forwards it: {plain:?}"
     );
-    far.machine.ssh_setting("ExitOnForwardFailure yes");
+    far.machine
+        .ssh_setting("ExitOnForwardFailure yes\nSendEnv SENT");
+    far.machine.sshd_setting("AcceptEnv SENT");
     far.configure("pass = ['PASSED']\n");
-    let script = "echo ${SSH_AUTH_SOCK-none} $PASSED-$KEPT-$GIVEN";
+    let script = "echo ${SSH_AUTH_SOCK-none} $PASSED-$KEPT-$GIVEN-$SENT";
     let shown = far
         .bashd(&["--env", "GIVEN=call", script])
         .env("PASSED", "yes")
         .env("KEPT", "no")
+        .env("SENT", "ssh")
         .run();
-    assert_eq!(shown.out(), "none yes--call\n", "{}", shown.err());
+    assert_eq!(shown.out(), "none yes--call-ssh\n", "{}", shown.err());
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn what_is_sent_to_a_job_is_sent_once_and_it_is_said_if_nobody_knows_whether_it_
     let deaf = home.tmp().join("deaf");
     let jobs = |arguments: &[&str]| crate::shown(&home, &[&["jobs"], arguments].concat());
     // How much a greeting is depends on the machine: long enough is what lets it through.
-    let send = |most: usize| {
+    let heard_for = |most: usize| {
         let text = fs::read_to_string(home.config().join("config.toml")).unwrap();
         let cut = text.replace("head -c 200", &format!("head -c {most}"));
         fs::write(home.config().join("config.toml"), &cut).unwrap();
@@ -65,7 +65,7 @@ fn what_is_sent_to_a_job_is_sent_once_and_it_is_said_if_nobody_knows_whether_it_
     };
     fs::write(&deaf, "").unwrap();
     let sent = (200..1000).step_by(50).find_map(|most| {
-        let sent = send(most);
+        let sent = heard_for(most);
         assert_eq!(sent.code(), Some(125), "{most}: {}", sent.out());
         let is_lost = sent.err().contains("the place `there` was lost");
         is_lost.then_some(sent)

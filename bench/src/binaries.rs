@@ -35,8 +35,8 @@ pub(crate) fn build(package: &str, name: &str) -> Result<PathBuf> {
 }
 
 /// The program that is sent to hosts, built as `./dist` builds it, but with the profile of this
-/// program: static, of musl where that can be had here. `BASHD_TEST_STATIC` names one that was built
-/// before.
+/// program: static, of musl where that can be had here. `BASHD_TEST_STATIC` names one that was
+/// built before.
 pub(crate) fn outpost() -> Result<PathBuf> {
     if let Some(built) = std::env::var_os("BASHD_TEST_STATIC") {
         return Ok(built.into());

@@ -423,7 +423,7 @@ impl OrderedAway {
         let channel = link.open();
         self.moved(link, channel.number);
         // After a new start of the machine nobody can tell whether it was begun, and neither can an
-        // outpost that has another directory, since that of the first one can't be written any more.
+        // outpost that has another directory, as where that of the first can't be written any more.
         let known = |welcome: &Welcome| (welcome.boot.clone(), welcome.state.clone());
         let is_there = known(&link.welcome) == known(first) && link.word.is_none();
         let order = (is_there && !is_cancelled).then_some(order);

@@ -4,6 +4,8 @@
 use super::foreign_known::ForeignValue;
 use super::foreign_values::arguments;
 use super::word_reader::HOLE;
+use memchr::memmem;
+use std::sync::LazyLock;
 
 /// Most bytes of code that is looked at, and files of it.
 const MOST_CODE: usize = 16 << 10;
@@ -18,10 +20,14 @@ const WITH_PATH: [&str; 5] = [
     "file_put_contents(",
 ];
 
+/// What is in every call that writes a file.
+static WRITING: LazyLock<[memmem::Finder<'static>; 3]> =
+    LazyLock::new(|| ["write", "dump", "put_contents"].map(memmem::Finder::new));
+
 /// Whether a code has what writes a file.
 pub(super) fn may_write(code: &str) -> bool {
-    let parts = ["write", "dump", "put_contents"];
-    parts.iter().any(|part| code.contains(part))
+    let mut parts = WRITING.iter();
+    parts.any(|part| part.find(code.as_bytes()).is_some())
 }
 
 /// The files, with their texts.

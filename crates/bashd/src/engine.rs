@@ -318,8 +318,7 @@ impl EngineCore {
     ) -> Reply {
         let begun = Instant::now();
         let mut entry = LedgerEntry::new((&*self.ledger, &*self.feed), call.raw_text());
-        let stages = self.stages(profile, call, &mut entry, watch);
-        let ending = self.feed.told_soon(stages).await;
+        let ending = self.stages(profile, call, &mut entry, watch).await;
         self.close(call, entry, (profile, ending), begun)
     }
 

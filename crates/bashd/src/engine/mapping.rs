@@ -49,7 +49,7 @@ impl Engine {
         let (profile, ending) = match core.profile(call.profile()) {
             Ok(profile) => {
                 let stages = Box::pin(core.stages(&profile, &call, &mut entry, None));
-                let ending = core.feed.told_soon(stages).await;
+                let ending = stages.await;
                 (profile, ending)
             }
             Err(missing) => (core.fallback(call.profile()), Err(missing.into())),

@@ -2,8 +2,8 @@
 //!
 //! Every call is told when it comes in, when it waits for a person, and when it has its reply. The
 //! ledger is the record; the feed is for those who watch: it holds the last few thousand calls,
-//! costs a call a few microseconds, and may be deleted at any time. The beginning of a call that is
-//! over at once is written together with its end. Two files of JSON lines in the directory `feed`: writers append to `now.jsonl`, and who finds it full makes it `before.jsonl`.
+//! costs a call a few microseconds, and may be deleted at any time. Two files of JSON lines in the
+//! directory `feed`: writers append to `now.jsonl`, and who finds it full makes it `before.jsonl`.
 //! A file begins with a line that says its number, so a place in the feed has a name that holds
 //! for as long as the file does ([`FeedPlace`]). The format is described in `docs/feed.md`.
 
@@ -21,16 +21,10 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes after which a file is full: a few thousand calls.
 const FULL: u64 = 2 << 20;
-
-/// How long the beginning of a call may wait for what happens next: nobody watches as closely, and
-/// most calls are over by then.
-const SOON: Duration = Duration::from_millis(5);
 
 /// The file to which events are appended.
 const NOW: &str = "now.jsonl";
@@ -47,16 +41,8 @@ pub struct Feed {
     directory: PathBuf,
     is_on: bool,
     full: u64,
-    writing: Mutex<FeedWriting>,
-}
-
-/// What a process knows of the feed that it writes.
-#[derive(Debug, Default)]
-struct FeedWriting {
     /// The newest file, as far as this process knows.
-    file: Option<OwnedFd>,
-    /// Lines that are written with the next one, or soon.
-    waiting: Vec<u8>,
+    file: Mutex<Option<OwnedFd>>,
 }
 
 impl Feed {
@@ -66,7 +52,7 @@ impl Feed {
             directory: directory.into(),
             is_on: true,
             full: FULL,
-            writing: Mutex::default(),
+            file: Mutex::new(None),
         }
     }
 
@@ -80,9 +66,7 @@ impl Feed {
     /// Says what happened. A feed that can't be written is no reason to fail, or to say more than
     /// the ledger beside it does.
     pub fn tell(&self, record: &FeedRecord) {
-        let mut writing = self.writing();
-        writing.add(record);
-        let _ = self.write(&mut writing);
+        let _ = self.append(record);
     }
 
     /// Likewise, if it is switched on.
@@ -92,53 +76,21 @@ impl Feed {
         }
     }
 
-    /// Likewise, with what is told next, or when [`Feed::told_soon`] finds that it takes long.
-    pub(crate) fn tell_soon(&self, record: impl FnOnce() -> FeedRecord) {
-        if self.is_on {
-            let record = record();
-            self.writing().add(&record);
-        }
-    }
-
-    /// Waits for a call, and tells of its beginning if it is not over soon.
-    pub(crate) async fn told_soon<T>(&self, call: impl Future<Output = T>) -> T {
-        if !self.is_on {
-            return call.await;
-        }
-        let mut call = pin!(call);
-        if let Ok(over) = tokio::time::timeout(SOON, &mut call).await {
-            return over;
-        }
-        self.flush();
-        call.await
-    }
-
-    /// Tells what waits to be told.
-    pub(crate) fn flush(&self) {
-        let _ = self.write(&mut self.writing());
-    }
-
-    fn writing(&self) -> MutexGuard<'_, FeedWriting> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Appends all lines that wait, in one piece. What can't be written now is not tried again.
-    fn write(&self, writing: &mut FeedWriting) -> io::Result<()> {
-        let lines = std::mem::take(&mut writing.waiting);
-        if lines.is_empty() {
-            return Ok(());
-        }
+    fn append(&self, record: &FeedRecord) -> io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        let mut slot = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         // Twice: the file may have been full, or removed, and then there is another.
         for _ in 0..2 {
-            let file = match writing.file.take() {
+            let file = match slot.take() {
                 Some(file) => file,
                 None => self.open()?,
             };
-            let before = appending::check(&file, lines.len() as u64)?;
+            let before = appending::check(&file, line.len() as u64)?;
             let has_room = before.length < self.full;
             if before.is_named && (has_room || self.begin_another(&file)? == NextFile::NotYet) {
-                appending::write(&file, &lines)?;
-                writing.file = Some(file);
+                appending::write(&file, &line)?;
+                *slot = Some(file);
                 return Ok(());
             }
         }
@@ -184,17 +136,6 @@ impl Feed {
             fs::rename(&now, self.directory.join(BEFORE))?;
         }
         Ok(NextFile::Begun)
-    }
-}
-
-impl FeedWriting {
-    fn add(&mut self, record: &FeedRecord) {
-        let before = self.waiting.len();
-        match serde_json::to_writer(&mut self.waiting, record) {
-            Ok(()) => self.waiting.push(b'\n'),
-            // Half a line would spoil the others.
-            Err(_) => self.waiting.truncate(before),
-        }
     }
 }
 

@@ -52,27 +52,6 @@ fn what_is_told_is_read_once_and_from_any_place() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_beginning_of_a_call_is_told_with_its_end_or_when_it_takes_long() {
-    let home = tempfile::tempdir().unwrap();
-    let (feed, mut reader) = (Feed::new(home.path()), FeedReader::new(home.path()));
-    let length = || fs::metadata(home.path().join(NOW)).map_or(0, |file| file.len());
-
-    feed.tell_soon(|| begun("short"));
-    assert_eq!(feed.told_soon(async { 3 }).await, 3);
-    assert_eq!(length(), 0, "nothing is written before there is more");
-    feed.tell(&begun("short, again"));
-    assert_eq!(ids(&reader.read().unwrap()), ["short", "short, again"]);
-
-    feed.tell_soon(|| begun("long"));
-    let long = async {
-        tokio::time::sleep(SOON * 2).await;
-        ids(&reader.read().unwrap()).join(" ")
-    };
-    assert_eq!(feed.told_soon(long).await, "long");
-    assert!(reader.read().unwrap().records.is_empty(), "told only once");
-}
-
 #[test]
 fn every_event_is_read_as_it_was_told() {
     let home = tempfile::tempdir().unwrap();

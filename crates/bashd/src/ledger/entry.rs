@@ -147,7 +147,6 @@ impl<'a> LedgerEntry<'a> {
         profile.clone_into(&mut self.profile);
         self.job = Some(job.to_owned()).filter(|job| !job.is_empty());
         self.tell_begun(None, None);
-        self.feed.flush();
     }
 
     /// Records what somebody did to a job.
@@ -181,10 +180,9 @@ impl<'a> LedgerEntry<'a> {
         self.is_closed = true;
     }
 
-    /// Has it told with what comes next, or soon.
     fn tell_begun(&mut self, cwd: Option<String>, place: Option<String>) {
         self.is_told = true;
-        self.feed.tell_soon(|| {
+        self.feed.tell_with(|| {
             let call = CallBegun {
                 pid: rustix::process::getpid().as_raw_nonzero().get(),
                 owner: self.owner.clone(),

@@ -40,13 +40,17 @@ pub(crate) fn is_near(path: &Path) -> bool {
     near(path).unwrap_or(false)
 }
 
-/// The same of a file that need not exist.
+/// The same of a file that need not exist, nor what is above it, and of one that is closed to us:
+/// then the kernel has answered already.
 pub(crate) fn is_near_or_missing(path: &Path) -> bool {
-    match near(path) {
-        Ok(is_near) => is_near,
-        Err(Errno::NOENT) => path.parent().is_some_and(is_near),
-        Err(_) => false,
+    for above in path.ancestors() {
+        match near(above) {
+            Ok(is_near) => return is_near,
+            Err(Errno::NOENT) => {}
+            Err(error) => return error == Errno::ACCESS,
+        }
     }
+    false
 }
 
 fn near(path: &Path) -> rustix::io::Result<bool> {

@@ -111,8 +111,13 @@ fn kill(call: &ProgramCall<'_>) -> Decision {
         let pid = pid.and_then(|text| text.parse::<u32>().ok());
         pid.is_some_and(|pid| (call.ancestors)().iter().any(|above| above.pid == pid))
     };
-    // `kill [0-9]*`: names of processes are not files.
-    let is_pattern = |word: &Word| word.has_glob();
+    // `kill [0-9]*`: names of processes are not files. `kill -$s` with one of many numbers is a
+    // signal.
+    let is_signal = |word: &Word| {
+        let text = word.literal_or_glob();
+        text.is_some_and(|text| text.starts_with('-'))
+    };
+    let is_pattern = |word: &Word| word.has_glob() && !is_signal(word);
     // Numbers by the hundred are no list of processes.
     if targets.len() > MOST_PROCESSES && targets.iter().all(is_number) {
         return Decision::Ask;

@@ -130,12 +130,12 @@ impl AskingCalls {
     }
 
     /// Opens the socket of a call.
-    fn open(&self, id: &str) -> Option<(StdListener, PathBuf)> {
+    fn open(&self, id: &str) -> Option<(StdListener, SocketFile)> {
         let path = self.socket(id)?;
         appending::make_directory(&self.directory).ok()?;
         self.clear(SETTLED);
         let listener = listen(&self.directory, id).ok()?;
-        Some((listener, path))
+        Some((listener, SocketFile(path)))
     }
 
     /// Removes the sockets of calls that were killed while they asked, if they are this old.
@@ -201,14 +201,15 @@ impl AskingCalls {
 /// The question of one call, open to those who watch.
 pub(super) struct PostedQuestion {
     questions: AskingCalls,
-    listener: Option<(UnixListener, PathBuf)>,
+    listener: Option<(UnixListener, SocketFile)>,
 }
 
-impl Drop for PostedQuestion {
+/// A socket's file, which goes with whoever has it last: also with an errand whose caller gave up.
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
     fn drop(&mut self) {
-        let Some((_, path)) = self.listener.take() else {
-            return;
-        };
+        let path = std::mem::take(&mut self.0);
         if is_near_or_missing(&path) {
             let _ = fs::remove_file(path);
         } else {
@@ -223,9 +224,9 @@ impl PostedQuestion {
         let (questions, id) = (AskingCalls::in_state(state_dir), id.to_owned());
         let opening = questions.with_files(move |questions| questions.open(&id));
         let opened = opening.await.flatten();
-        let listener = opened.and_then(|(listener, path)| {
+        let listener = opened.and_then(|(listener, file)| {
             let listener = UnixListener::from_std(listener).ok()?;
-            Some((listener, path))
+            Some((listener, file))
         });
         Self {
             questions,

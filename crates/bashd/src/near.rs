@@ -7,7 +7,7 @@
 //! kernel's list. Where any of that is not known, the answer is no, and an errand goes there.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::fs::File;
@@ -40,17 +40,26 @@ pub(crate) fn is_near(path: &Path) -> bool {
     near(path).unwrap_or(false)
 }
 
-/// The same of a file that need not exist, nor what is above it, and of one that is closed to us:
-/// then the kernel has answered already.
+/// The same of a file that need not exist, nor what is above it, and of one to which we may not go:
+/// who tries gets no further than a directory that is near.
 pub(crate) fn is_near_or_missing(path: &Path) -> bool {
+    let mut is_known = true;
     for above in path.ancestors() {
         match near(above) {
-            Ok(is_near) => return is_near,
+            Ok(is_near) => return is_near && (is_known || is_closed(above)),
             Err(Errno::NOENT) => {}
-            Err(error) => return error == Errno::ACCESS,
+            // The cache does not tell, and neither does it where a directory is closed to us.
+            Err(Errno::AGAIN) => is_known = false,
+            Err(_) => return false,
         }
     }
     false
+}
+
+/// Whether we may not go on from this directory, which is near.
+fn is_closed(directory: &Path) -> bool {
+    let asked = rustix::fs::accessat(CWD, directory, Access::EXEC_OK, AtFlags::EACCESS);
+    asked == Err(Errno::ACCESS)
 }
 
 fn near(path: &Path) -> rustix::io::Result<bool> {
@@ -143,6 +152,25 @@ fn unescaped(text: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_or_closed_to_us_keeps_nobody_waiting() {
+        let home = tempfile::tempdir().unwrap();
+        let missing = home.path().join("a/b");
+        // The cache knows after the first look.
+        assert!(!missing.exists() && is_near_or_missing(&missing));
+        assert!(!is_near(&missing));
+        let closed = home.path().join("closed");
+        std::fs::create_dir(&closed).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o000);
+        std::fs::set_permissions(&closed, mode).unwrap();
+        let below = closed.join("below");
+        let is_refused = below
+            .symlink_metadata()
+            .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+        assert!(is_near_or_missing(&below) || !is_refused, "closed to us");
+        assert_eq!(is_closed(&closed), is_refused);
+    }
 
     #[test]
     fn what_is_local_is_known_by_its_kind() {

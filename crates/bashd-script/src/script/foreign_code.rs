@@ -255,8 +255,8 @@ impl<'a> ForeignCall<'a> {
         }
     }
 
-    /// What a call does whose arguments are more than literals: names, parts that are joined, values
-    /// in a dictionary. Every value that the code gives them counts.
+    /// What a call does whose arguments are more than literals: names, parts that are joined,
+    /// values in a dictionary. Every value that the code gives them counts.
     fn told(&self, name: &str, code: &'a str, is_awk: bool, does: (bool, bool)) -> Vec<String> {
         // Most calls have a literal alone, and the look for homes is the longest.
         let is_home = || HOMES.iter().any(|home| self.inside.contains(home));

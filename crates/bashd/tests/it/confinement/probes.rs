@@ -327,10 +327,18 @@ fn table(root: &str, nobody: &str) -> String {
             let _ = writeln!(table, "| *{group}* | | | | |");
             (*group).clone_into(&mut last);
         }
-        let _ = writeln!(
-            table,
-            "| {title} | {full} | {landlock} | {user_full} | {user_landlock} |"
-        );
+        let row = format!("| {title} | {full} | {landlock} | {user_full} | {user_landlock} |");
+        // What this machine's kernel does not have stays as another one has shown it.
+        let begin = format!("| {title} |");
+        let shown = PAGE.lines().find(|line| line.starts_with(&begin));
+        let is_missing = is_tried.iter().all(|word| **word == "–");
+        let shown = shown.filter(|shown| is_missing && *shown != row);
+        if shown.is_some() {
+            loudly(&format!(
+                "confinement: whether a command {title} is NOT tried here"
+            ));
+        }
+        let _ = writeln!(table, "{}", shown.unwrap_or(&row));
     }
     table
 }

@@ -14,6 +14,13 @@ use std::fmt::Write as _;
 /// Most tasks that one call is followed into.
 const MOST_TASKS: usize = 32;
 
+/// Most bytes of a file of tasks that is looked at, and of a recipe with its variables filled in.
+const MOST_TEXT: usize = 16 << 10;
+
+/// Most variables of such a file, and bytes of the value of one.
+const MOST_VARIABLES: usize = 64;
+const MOST_VALUE: usize = 1024;
+
 /// How the tasks of a program are written down.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TaskFormat {
@@ -245,8 +252,12 @@ struct Makefile {
 
 /// The recipes that a call runs.
 fn recipes(text: &str, format: TaskFormat, call: &TaskCall) -> Vec<String> {
+    if text.len() > MOST_TEXT {
+        return Vec::new();
+    }
     let mut makefile = Makefile::read(text, format);
-    makefile.variables.extend(call.variables.iter().cloned());
+    let given = call.variables.iter().take(MOST_VARIABLES).cloned();
+    makefile.variables.extend(given);
     let mut names: Vec<String> = call.names.clone();
     if names.is_empty() || format == TaskFormat::Just && !makefile.targets.contains_key(&names[0]) {
         names = makefile.first.clone().into_iter().collect();
@@ -268,6 +279,7 @@ fn recipes(text: &str, format: TaskFormat, call: &TaskCall) -> Vec<String> {
     }
     scripts
         .iter()
+        .take(MOST_TASKS)
         .map(|script| makefile.filled(script))
         .collect()
 }
@@ -294,9 +306,10 @@ impl Makefile {
                 Some((head, behind)) if is_target(head) && !behind.starts_with('=') => {
                     let head = head.trim_start_matches('@');
                     current = head.split_whitespace().map(str::to_owned).collect();
-                    if format == TaskFormat::Just {
-                        current.truncate(1);
-                    }
+                    current.truncate(match format {
+                        TaskFormat::Just => 1,
+                        _ => MOST_TASKS,
+                    });
                     makefile.add(&current, behind);
                 }
                 _ => makefile.learn(line),
@@ -335,7 +348,9 @@ impl Makefile {
             let name = name.trim_end_matches([':', '?', '+', '!', ' ']).trim();
             let name = name.trim_start_matches("export ");
             let value = value.trim().trim_matches(['"', '\'']);
-            self.variables.insert(name.to_owned(), value.to_owned());
+            if self.variables.len() < MOST_VARIABLES && value.len() <= MOST_VALUE {
+                self.variables.insert(name.to_owned(), value.to_owned());
+            }
         }
     }
 
@@ -351,10 +366,13 @@ impl Makefile {
                     format!("${{{name}}}"),
                     format!("{{{{{name}}}}}"),
                 ] {
-                    text = text.replace(&form, value);
+                    let more = text.matches(&form).count() * value.len();
+                    if more > 0 && text.len() + more <= MOST_TEXT {
+                        text = text.replace(&form, value);
+                    }
                 }
             }
-            if text == before || text.len() > 4096 {
+            if text == before {
                 break;
             }
         }

@@ -423,3 +423,32 @@ fn code_of_other_languages_may_be_as_deep_as_it_likes() {
         }
     }
 }
+
+/// Makefiles whose variables stand for more and more text, or that have very many of everything.
+#[test]
+fn a_makefile_that_grows_is_read_in_time() {
+    let guard = everything();
+    let many = |piece: &str| piece.repeat((12 << 10) / piece.len());
+    let letters = (b'a'..=b'z').map(char::from);
+    let next = letters.clone().cycle().skip(1);
+    let growing: Vec<String> = letters
+        .zip(next)
+        .map(|(own, next)| format!("{own} = {}", format!("$({next})").repeat(100)))
+        .collect();
+    let numbered: Vec<String> = (0..1500).map(|n| format!("v{n}=x")).collect();
+    let bombs = [
+        growing.join("\n") + "\nall:\n\techo $(a)\n",
+        numbered.join("\n") + "\nall:\n" + &"\techo $(v1)\n".repeat(300),
+        format!("{}: {}\n{}", many("a "), many("b "), many("\tx\n")),
+        format!("all: {}\n%: all\n\techo\n", many("a%b ")),
+        many("!=x\n"),
+    ];
+    for bomb in bombs {
+        let text = format!("cat > Makefile <<'E'\n{bomb}E\nmake all");
+        let started = own_time();
+        guard.check(&Script::parse(&text), &text);
+        let took = own_time().saturating_sub(started);
+        let shown: String = bomb.chars().take(40).collect();
+        assert!(took < Duration::from_secs(2), "{took:?}: {shown:?}");
+    }
+}

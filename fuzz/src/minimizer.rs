@@ -40,10 +40,14 @@ fn try_text(command: &str, exit: i32, text: &str, reach: Reach) {
     assert!(digest.text.len() < text.len(), "nothing was saved");
     if reach == Reach::Lossless {
         let plain = plain_form(text).unwrap_or_default();
-        let plain = plain.strip_suffix('\n').unwrap_or(&plain);
-        let lines: Vec<&str> = match plain {
+        // A line feed alone is one empty line, and nothing at all is none.
+        let lines: Vec<&str> = match &*plain {
             "" => Vec::new(),
-            plain => plain.split('\n').collect(),
+            plain => plain
+                .strip_suffix('\n')
+                .unwrap_or(plain)
+                .split('\n')
+                .collect(),
         };
         assert_eq!(rebuild(&digest.text), lines, "the exact tier is not exact");
     }
